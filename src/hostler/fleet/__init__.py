@@ -15,6 +15,5 @@ ready.py           asks machines whether they reach the store
 library.py         puts hostler and its store driver into the store
 store_vault.py     the store as a place for secrets
 pending.py         whether anything will still happen in a sweep
-patience.py        a store for a person who waits
 snapshot/          code and data as they are at submission
 """

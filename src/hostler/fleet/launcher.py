@@ -23,21 +23,18 @@ from hostler.backends.base import (
 )
 from hostler.backends.registry import BACKENDS, HERE, backend, backend_of
 from hostler.errors import CloudError, HostlerError, MachineError, MissingError, StoreError, UsageError
-from hostler.fleet import library, machines, store_vault
-from hostler.fleet.patience import open_at
+from hostler.fleet import library
 from hostler.fleet.ready import Readiness, drivers, left_out, ready, say, variables
-from hostler.fleet.store_vault import ObjectVault
-from hostler.money import funding, tariff
-from hostler.money.funding import Asked, Funded
+from hostler.money import tariff
+from hostler.money.tariff import Asked, Funded
 from hostler.records import layout
-from hostler.records.launch import serving, settlement
 from hostler.records.sweep import sweeps
 from hostler.spec.job import Job
 from hostler.spec.names import slug
 from hostler.spec.nearest import did_you_mean
 from hostler.spec.project import Fleet, Project
 from hostler.store import Store
-from hostler.store.registry import is_folder
+from hostler.store.registry import is_folder, open_at
 
 LASTS = 24 * 3600.0  # seconds that secrets outlast the deadline of their launch, at most
 LARGEST = 64 * 1024  # bytes of one secret: no place for them takes more
@@ -136,7 +133,7 @@ class Launcher:
             self.prepared(store) if not isinstance(self.engine, Cloud) else self._likely(store, self.engine)
         )
         jobs = [sweeps.load_spec(store, name)[0] for name in names]
-        funded = funding.foresee(store, self.asked(jobs, runs), settings.timing())
+        funded = foresee(store, self.asked(jobs, runs))
         elsewhere = not self.engine.capabilities.shares_disk
         more = variables(store) if elsewhere else {}
         return known.plan(names, runs, more, funded, self.hidden(jobs))
@@ -181,22 +178,16 @@ class Launcher:
             deadline=funded.deadline,
             at=funded.at,
         )
-        return self._with_machines(launch) if self.engine.capabilities.makes_machines else launch
+        if not self.engine.capabilities.makes_machines:
+            return launch
+        from hostler.fleet import machines  # with the money and the ends of launches
 
-    def _with_machines(self, launch: Launch) -> Launch:
-        """The plan with all that bare machines are told and given."""
-        return replace(
-            launch,
-            at=launch.at or time.time(),
-            parcels=machines.parcels_of(launch.wheels),
-            ssh_key=machines.ssh_key(self.project, make=False),
-            variables={**launch.variables, **settings.given(), **env.ports_given(), **machines.emulated()},
-        )
+        return machines.equipped(launch, self.project)
 
     def asked(self, jobs: Sequence[Job], runs: int = 0) -> Asked:
         """This launch for these sweeps, as its money is asked for."""
         workers = self.plan([job.name for job in jobs], runs).workers
-        fleet = machines.completed(self.engine, self.fleet)
+        fleet = completed(self.engine, self.fleet)
         return tariff.asked(fleet, self.engine.capabilities, workers, jobs)
 
     def _logs(self) -> str:
@@ -251,6 +242,8 @@ class Launcher:
         """The error to show if somebody took the launch down meanwhile: it explains the cloud's own error."""
         if store is None or not self.engine.capabilities.makes_machines:
             return None
+        from hostler.fleet import machines
+
         try:
             return machines.taken_down(store, funded, names)
         except StoreError:
@@ -273,7 +266,11 @@ class Launcher:
         if self.engine.capabilities.keeps_secrets:
             return None
         own = self.engine.vault(self.fleet) if isinstance(self.engine, Vaulted) else None
-        return own or ObjectVault(open_at(self.url))
+        if own:
+            return own
+        from hostler.fleet.store_vault import ObjectVault  # few backends have no place for secrets
+
+        return ObjectVault(open_at(self.url))
 
     def _hide(self, funded: Funded, hidden: Mapping[str, str]) -> None:
         vault = self._vault() if hidden else None
@@ -287,6 +284,10 @@ class Launcher:
             vault = self._vault() if hidden else None
             if vault:
                 vault.remove(funded.name, list(hidden))
+        if not funded.name:
+            return
+        from hostler.money import funding
+
         with suppress(StoreError):
             funding.cancel(open_at(self.url), funded, settings.timing(), watched)
 
@@ -294,31 +295,29 @@ class Launcher:
         """The launch, and whether it is a new one: machines that are there take more sweeps."""
         if not self.engine.capabilities.makes_machines:
             return self._fund(names, runs), True
-        store = open_at(self.url)
-        library.bring(store)
-        machines.ssh_key(self.project, make=True)
-        machines.sweep_up(store, self.engine, self.fleet)
-        jobs = [sweeps.load_spec(store, name)[0] for name in names]
-        parcels = machines.parcels_of((self.ready or Readiness()).wheels)
-        secrets = self._secrets(jobs)
-        shape = machines.shape_of(self.fleet, self.url, parcels, secrets)
-        return machines.agree(store, self.fleet, jobs, shape, lambda: self._fund(names, runs))
+        from hostler.fleet import machines
 
-    def _secrets(self, jobs: Sequence[Job]) -> list[str]:
-        """By what machines are known that have the very same secrets."""
-        values = env.secrets(secret for job in jobs for secret in job.wanted)
-        return store_vault.marks(values, machines.key_folder(self.project))
+        store = open_at(self.url)
+        machines.prepare(store, self.project, self.engine, self.fleet)
+        jobs = [sweeps.load_spec(store, name)[0] for name in names]
+        wheels = (self.ready or Readiness()).wheels
+        shape = machines.shape_for(self.project, self.fleet, self.url, wheels, jobs)
+        return machines.agree(store, self.fleet, jobs, shape, lambda: self._fund(names, runs))
 
     def settle(self, store: Store) -> None:
         """Launches of this fleet of which its engine lists nobody are over."""
-        if not machines.is_there(self.engine, self.fleet):
+        from hostler.records.launch import settlement  # only where a budget is kept
+
+        if not is_there(self.engine, self.fleet):
             settlement.close_silent(store, self.fleet.name, settings.timing())
 
     def _fund(self, names: Sequence[str], runs: int) -> Funded:
         """Money is reserved for what costs some; on a machine that costs nobody anything nobody asks."""
         asked = self.asked([], runs)
-        if asked.own and not funding.counts(asked):
+        if asked.own and not tariff.counts(asked):
             return Funded()
+        from hostler.money import funding
+
         store = open_at(self.url)
         asked = replace(asked, jobs=[sweeps.load_spec(store, name)[0] for name in names])
         return funding.fund(store, asked, settings.timing())
@@ -331,6 +330,15 @@ class Launcher:
                 f"no worker could be started: {error.strerror}: {error.filename or env.machine_dir()}",
                 hint="free space there, or set TMPDIR to another folder",
             ) from error
+
+
+def foresee(store: Store, asked: Asked) -> Funded:
+    """The agreement that a launch would get now; UsageError if its money is not there."""
+    if not tariff.counts(asked):
+        return Funded()
+    from hostler.money import funding  # with all records of launches: most fleets cost nothing
+
+    return funding.foresee(store, asked, settings.timing())
 
 
 def launcher(project: Project, url: str, on: str | None) -> Launcher:
@@ -350,7 +358,7 @@ def fleet_of(project: Project, on: str | None, url: str = "") -> Fleet:
     """`url`: of the store, where another one than the project's is meant."""
     name = on or project.fleet
     if name is not None and name in project.fleets:
-        return machines.owned(project, project.fleets[name], url)
+        return owned(project, project.fleets[name], url)
     if name is None or name == "local":
         return replace(_HERE, workers=project.resources.nodes)
     known = ["local", *project.fleets]
@@ -358,6 +366,23 @@ def fleet_of(project: Project, on: str | None, url: str = "") -> Fleet:
         name, known, f"hostler.yaml has: {', '.join(project.fleets) or 'none'}; or --on local"
     )
     raise MissingError(f"no fleet named {name!r}", hint=hint)
+
+
+def owned(project: Project, fleet: Fleet, url: str = "") -> Fleet:
+    """The fleet as one of this project with its store, by which what it makes is known."""
+    return replace(fleet, scope=project.name, store=url or env.store_url() or project.store)
+
+
+def completed(engine: Backend, fleet: Fleet) -> Fleet:
+    """The fleet with what its backend chooses where the file says nothing."""
+    return engine.completed(fleet) if isinstance(engine, Cloud) else fleet
+
+
+def is_there(engine: Backend, fleet: Fleet) -> bool:
+    """Whether anything of a fleet is there. Machines that a group is about to make are."""
+    if isinstance(engine, Cloud):
+        return bool(engine.remains(fleet))
+    return any(worker.alive for worker in engine.list(fleet))
 
 
 def sweep_launcher(
@@ -390,6 +415,8 @@ def sweep_fleet(project: Project, on: str | None, parallel: int | None, url: str
 
 def is_served(store: Store, name: str, pause: Callable[[float], None] = time.sleep) -> bool:
     """Whether workers are at a sweep, and stay: one that was about to leave is gone a second later."""
+    from hostler.records.launch import serving  # only for sweeps
+
     if not serving.look(store).serves(name):
         return False
     pause(1.0)

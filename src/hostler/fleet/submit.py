@@ -12,17 +12,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from hostler import env, settings
 from hostler.errors import MachineError, MissingError, UsageError
 from hostler.fleet import library, required_files
 from hostler.fleet.snapshot import secrecy, snapshot
-from hostler.fleet.snapshot.progress import Progress
 from hostler.records import project as projects
-from hostler.records.run import control
 from hostler.records.run.log import RunKey
-from hostler.records.run.state import RunState
 from hostler.records.sweep import sweeps
 from hostler.spec.job import DataItem, Job, Source
 from hostler.spec.names import slug
@@ -30,6 +27,9 @@ from hostler.spec.project import GitSource, Project
 from hostler.spec.states import DIVERGED, DONE, FAILED, PAUSED, PRUNED, STOPPED
 from hostler.store import Store
 from hostler.store.registry import check, is_folder
+
+if TYPE_CHECKING:
+    from hostler.records.run.state import RunState
 
 
 @dataclass(frozen=True)
@@ -175,6 +175,7 @@ def bring_data(store: Store, project: Project) -> tuple[DataItem, ...]:
     if not project.data:
         return ()
     from hostler.fleet.snapshot import data  # with uploads that go on where they were cut
+    from hostler.fleet.snapshot.progress import Progress
 
     with _writing_to_the_cache():
         return data.data_items(project.data.values(), project.root, store, env.cache_dir(), watch=Progress)
@@ -220,6 +221,8 @@ def _load(store: Store, name: str) -> Job:
 
 def _continued(store: Store, old: Job, job: Job) -> Submitted | None:
     """The effect of the same command on the run in the store; None: a new run."""
+    from hostler.records.run import control  # most submissions are new
+
     key = RunKey(old.name, old.run_id(0))
     state = control.state_of(store, key)
     ran = sweeps.with_source(old, state).source

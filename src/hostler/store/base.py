@@ -1,11 +1,14 @@
-"""The seam to every store: six methods over bytes.
+"""The seam to every store: six methods over bytes, and the form of a key.
 
 No store offers compare-and-swap: what changes gets a new number in its key. Every implementation
-passes `hostler.testing.store_contract`.
+passes `hostler.testing.store_contract`. Parts of a key are [A-Za-z0-9._=+,@-], never '.' or '..', and never
+begin like a temporary file of the folder store: so a key can neither leave its store nor be hidden from a
+listing.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,6 +16,11 @@ from typing import Protocol
 
 from hostler import frozen
 from hostler.errors import StoreError
+
+TEMPORARY = ".tmp-"
+
+_PART = r"(?!\.{1,2}(?:/|\Z))(?!\.tmp-)[A-Za-z0-9._=+,@-]+"
+_KEY = re.compile(rf"{_PART}(?:/{_PART})*")
 
 
 class NotFound(StoreError):
@@ -37,7 +45,7 @@ class Blob:
 
 
 class Store(Protocol):
-    """Keys are '/'-separated parts of [A-Za-z0-9._=+,@-], no part '.' or '..', no leading '/'."""
+    """Keys are parts with '/' between them, none at the beginning."""
 
     url: str
 
@@ -61,3 +69,18 @@ class Store(Protocol):
 
     def download(self, key: str, path: Path) -> None:
         """An object into a local file, whole or not at all; NotFound if there is none."""
+
+
+def may_begin_a_key(prefix: str) -> bool:
+    """Whether a key can start with it: its folders must be legal, so that none leads out of the store."""
+    folders, slash, _ = prefix.rpartition("/")
+    return not slash or _KEY.fullmatch(folders) is not None
+
+
+def check_key(key: str) -> str:
+    """The key itself; StoreError if it is not a key."""
+    if not _KEY.fullmatch(key):
+        raise StoreError(
+            f"{key!r} is not a key", "parts of letters, digits and ._=+,@- with '/' between them"
+        )
+    return key

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from hostler.errors import MachineError, MissingError
-from hostler.store.key import TEMPORARY
+from hostler.store.base import TEMPORARY
 
 BLOCK = 1 << 20
 

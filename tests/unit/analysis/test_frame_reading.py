@@ -22,6 +22,7 @@ from hostler.errors import DamagedError, MissingError, StoreError, UsageError
 from hostler.records import defaults, layout, project, trash
 from hostler.records.rows import rows
 from hostler.records.run import control
+from hostler.records.run import log as run_log
 from hostler.records.run.log import RunKey
 from hostler.records.series import metrics, packing
 from hostler.records.series.metrics import Origin
@@ -149,8 +150,8 @@ def test_a_listing_is_made_again_when_a_name_came(filled: Filled, monkeypatch: p
     log = Path(filled.url) / layout.logs_of("s")
     os.utime(log, (time.time() - 60,) * 2)  # long settled
     listed: list[str] = []
-    whole = packing.heads
-    monkeypatch.setattr(packing, "heads", lambda store, name: listed.append(name) or whole(store, name))
+    whole = run_log.heads
+    monkeypatch.setattr(run_log, "heads", lambda store, name: listed.append(name) or whole(store, name))
     for _ in range(3):
         assert len(hostler.frame(filled.url, state="done")) == 1
     assert listed == ["s"]
@@ -163,8 +164,8 @@ def test_a_folder_that_has_just_changed_is_listed_every_time(
 ) -> None:
     filled.done(filled.sweep("s", [{}]), 0, 1.0)
     listed: list[str] = []
-    whole = packing.heads
-    monkeypatch.setattr(packing, "heads", lambda store, name: listed.append(name) or whole(store, name))
+    whole = run_log.heads
+    monkeypatch.setattr(run_log, "heads", lambda store, name: listed.append(name) or whole(store, name))
     hostler.frame(filled.url)
     hostler.frame(filled.url)
     assert len(listed) == 2

@@ -13,7 +13,7 @@ from hostler.cli.begin.import_file import Imported, imported, known
 from hostler.cli.terminal import output
 from hostler.cli.terminal.ask import ask
 from hostler.errors import MachineError, MissingError, UsageError
-from hostler.spec.place import NAMES
+from hostler.spec.project import NAMES
 
 SUFFIXES = (".json", ".yaml", ".yml", ".sh")
 

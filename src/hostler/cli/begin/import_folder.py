@@ -15,7 +15,7 @@ from hostler.spec.files.parse import read_document
 from hostler.spec.formats import cloudl_folder
 from hostler.spec.formats.cloudl_folder import FOLDER, MACHINES, QUICK, SEARCH, STARTUP, TOKEN, Whole
 from hostler.spec.formats.writing import to_yaml
-from hostler.spec.place import NAMES
+from hostler.spec.project import NAMES
 
 SWEEP = "sweep.yaml"
 IGNORE = ".hostlerignore"

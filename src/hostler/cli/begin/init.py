@@ -16,7 +16,7 @@ from hostler.cli.terminal import output
 from hostler.cli.terminal.ask import ask_text
 from hostler.errors import MachineError, UsageError
 from hostler.spec.argv import split_command
-from hostler.spec.place import NAMES
+from hostler.spec.project import NAMES
 from hostler.spec.script import INTERPRETERS
 from hostler.store.registry import open_store
 

@@ -13,9 +13,9 @@ from hostler.cli.here import open_at
 from hostler.cli.terminal.ask import ask
 from hostler.errors import HostlerError, StoreError, UsageError
 from hostler.fleet import library, machines
-from hostler.fleet.launcher import Launcher
+from hostler.fleet.launcher import Launcher, completed
 from hostler.money import funding, tariff
-from hostler.money.funding import Asked, Funded
+from hostler.money.tariff import Asked, Funded
 from hostler.records.launch import launches, settlement
 from hostler.spec import units
 from hostler.spec.names import slug
@@ -74,7 +74,7 @@ def _close_gone(store: Store, fleet: Fleet) -> None:
 
 
 def _asked(engine: Cloud, fleet: Fleet) -> Asked:
-    return replace(tariff.asked(machines.completed(engine, fleet), engine.capabilities, 1, ()), by_hand=True)
+    return replace(tariff.asked(completed(engine, fleet), engine.capabilities, 1, ()), by_hand=True)
 
 
 def _seconds(text: str) -> float:

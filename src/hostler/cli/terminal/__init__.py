@@ -9,6 +9,6 @@ follow.py      follows a run: its log, then its exit code
 loglines.py    fragments of a log to whole lines
 liveness.py    whether a worker still works on a followed run
 halted.py      why a sweep is halted, and what lifts that
-hints.py       commands that get waiting runs a worker
+hints.py       whether a worker takes waiting runs; the command that starts one
 ask.py         asks before something cannot be undone
 """

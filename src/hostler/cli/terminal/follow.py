@@ -1,7 +1,7 @@
 """Follow one run from the store: its log as it comes, its end as an exit code.
 
 Ctrl-C once asks the run to save and stop; twice kills it. SIGTERM asks it to stop, too. A run that
-nobody works on is not followed for ever: see `vigil.py`.
+nobody works on is not followed for ever: see `liveness.py`.
 """
 
 from __future__ import annotations
@@ -13,24 +13,25 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 from types import FrameType
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 import click
 
-from hostler.backends.base import Backend, WorkerInfo
 from hostler.cli.terminal.liveness import Vigil
-from hostler.cli.terminal.loglines import Text
 from hostler.errors import StoreUnreachable
 from hostler.records.interest import Looking
-from hostler.records.run import control
 from hostler.records.run.log import RunKey, RunLog
 from hostler.records.run.state import RunState, fold
 from hostler.records.series.logs import LogReader
-from hostler.spec.project import Fleet
 from hostler.spec.states import DONE, PAUSED, QUEUED, RUNNING, STOPPED
 from hostler.store import Store
 from hostler.store.registry import is_folder
 from hostler.terminal import unguarded
+
+if TYPE_CHECKING:
+    from hostler.backends.base import Backend, WorkerInfo
+    from hostler.cli.terminal.loglines import Text
+    from hostler.spec.project import Fleet
 
 T = TypeVar("T")
 
@@ -76,7 +77,7 @@ def follow(
     `later_than` printed is left out. `raw`: bytes as they are, for a run that this terminal itself started;
     else escape sequences are shown."""
     reader, run_log = LogReader(store, key.run, later_than=later_than), RunLog(store, key)
-    show = partial(_print, reader, None if raw else Text(), err=as_json)
+    show = partial(_print, reader, None if raw else _text(), err=as_json)
     vigil = Vigil(store, key, engine, fleet, workers, start)
     abandoned = ""
     every = LOOK if is_folder(store.url) else BUCKET_LOOK
@@ -136,7 +137,15 @@ def _report(state: RunState, key: RunKey, pressed: _Interrupts) -> int:
     return exit_code(state)
 
 
+def _text() -> Text:
+    from hostler.cli.terminal.loglines import Text  # a run that this terminal started does without
+
+    return Text()
+
+
 def _pressed(store: Store, key: RunKey, times: int) -> None:
+    from hostler.records.run import control  # most runs end by themselves
+
     if times == 1:
         click.echo("\nhostler: asking the run to save and stop; Ctrl-C again kills it", err=True)
         control.stop(store, key, by="Ctrl-C")

@@ -9,18 +9,19 @@ said, with what our worker said last and what to type.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
 
 import click
 
-from hostler.backends.base import Backend, WorkerInfo
-from hostler.cli.terminal.hints import worker_command
 from hostler.errors import HostlerError
-from hostler.records.launch import serving
-from hostler.records.run.log import RunKey
-from hostler.records.run.state import RunState
-from hostler.spec.project import Fleet
 from hostler.spec.states import RUNNING
-from hostler.store import Store
+
+if TYPE_CHECKING:
+    from hostler.backends.base import Backend, WorkerInfo
+    from hostler.records.run.log import RunKey
+    from hostler.records.run.state import RunState
+    from hostler.spec.project import Fleet
+    from hostler.store import Store
 
 QUIET = 3.0  # seconds without news before anybody asks, and between two askings
 LONGEST = 30.0  # and between two askings while our worker waits in a queue
@@ -91,10 +92,14 @@ class Vigil:
             click.echo(f"hostler: the worker says: {self._told}", err=True)
 
     def _held(self, state: RunState) -> bool:
+        from hostler.records.launch import serving  # only after some silence
+
         now = serving.look(self._store)
         return state.session in now.fresh or now.serves(self._key.sweep)
 
     def _words(self, state: RunState) -> str:
+        from hostler.cli.terminal.hints import worker_command  # only if nobody is there
+
         lines = [
             f"hostler: nobody works on {self._key.sweep} ({state.state}, no worker gives a sign of life)"
         ]

@@ -15,7 +15,7 @@ import pytest
 from runs import Filled
 
 import hostler
-from hostler.analysis import cache, unpacking
+from hostler.analysis import cache, reading
 from hostler.analysis.frame import columns
 from hostler.analysis.plots.source import source
 from hostler.errors import DamagedError, MissingError, StoreError, UsageError
@@ -337,13 +337,13 @@ def test_merged_curve_is_read_as_it_was(filled: Filled, odd: bool) -> None:
     writer = metrics.MetricWriter(filled.store, run, 1)
     for n in range(5):
         writer.write([Point(n, 1.0, {"a": float(n), **({"b": 0.5} if odd and n == 3 else {})})])
-    before = [unpacking.long_tracks(filled.store, run, 1), metrics.read(filled.store, run, 1)]
+    before = [reading.long_tracks(filled.store, run, 1), metrics.read(filled.store, run, 1)]
     deleted = list[str]()
     kept, filled.store.delete = filled.store.delete, lambda *keys: deleted.extend(keys)  # type: ignore[method-assign]
     writer.pack()
     for keys in ([], deleted[:2], deleted):  # killed before, inside and after what it deletes
         kept(*keys)
-        tracks = unpacking.long_tracks(filled.store, run, 1)
+        tracks = reading.long_tracks(filled.store, run, 1)
         assert [list(one.steps) for one in tracks] == [list(one.steps) for one in before[0]]
         assert metrics.read(filled.store, run, 1) == before[1]
     assert isinstance(tracks[0].steps, np.ndarray) is not odd  # as a table, unless its points differ

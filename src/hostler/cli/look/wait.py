@@ -10,7 +10,7 @@ import click
 from hostler.cli import here
 from hostler.cli.terminal import halted, named_rows, output
 from hostler.cli.terminal.hints import nobody
-from hostler.cli.terminal.paint import state
+from hostler.cli.terminal.screen import state
 from hostler.cli.terminal.table import state_text
 from hostler.errors import UsageError
 from hostler.fleet.pending import goes_on

@@ -12,7 +12,7 @@ import click
 
 from hostler import env
 from hostler.cli.terminal import output, screen
-from hostler.cli.terminal.paint import COLOURS, columns, paint
+from hostler.cli.terminal.screen import COLOURS, columns, paint
 from hostler.records.run.log import CAP, RUNG
 from hostler.spec.states import PAUSED, QUEUED, RUNNING
 from hostler.spec.units import show_duration

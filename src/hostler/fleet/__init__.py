@@ -7,7 +7,6 @@ preview.py         numbers of runs that are new, done, running
 equal_runs.py      equal runs that other sweeps have finished
 again.py           runs that are submitted again
 init_from.py       `--init-from`: the start of runs
-required_files.py  checks that named files are there
 tracking.py        checks tracking tools before submission
 launcher.py        chooses a fleet and starts its workers
 machines.py        launches whose machines come with them: joined or begun

@@ -9,10 +9,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from hostler.spec.job import Checkpointing, Limits, MetricSource, Notify, PythonEnv, Resources
-from hostler.spec.tracking import Tracking
+
+if TYPE_CHECKING:
+    from hostler.spec.tracking import Tracking
 
 NAMES = ("hostler.yaml", "hostler.yml", "hostler.json")
 

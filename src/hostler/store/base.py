@@ -1,4 +1,5 @@
-"""The seam to every store: six methods over bytes, and the form of a key.
+"""The seam to every store: six methods over bytes. What all stores share: the form of a key, the local end of
+upload and download.
 
 No store offers compare-and-swap: what changes gets a new number in its key. Every implementation
 passes `hostler.testing.store_contract`. Parts of a key are [A-Za-z0-9._=+,@-], never '.' or '..', and never
@@ -8,16 +9,19 @@ listing.
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
+from typing import BinaryIO, Protocol
 
 from hostler import frozen
-from hostler.errors import StoreError
+from hostler.errors import MachineError, MissingError, StoreError
 
 TEMPORARY = ".tmp-"
+BLOCK = 1 << 20
 
 _PART = r"(?!\.{1,2}(?:/|\Z))(?!\.tmp-)[A-Za-z0-9._=+,@-]+"
 _KEY = re.compile(rf"{_PART}(?:/{_PART})*")
@@ -84,3 +88,43 @@ def check_key(key: str) -> str:
             f"{key!r} is not a key", "parts of letters, digits and ._=+,@- with '/' between them"
         )
     return key
+
+
+# A local file that is read, or that arrives whole or not at all. Trouble with it is this machine's
+# (MissingError, MachineError), never the store's.
+
+
+def open_local(path: Path) -> BinaryIO:
+    try:
+        return open(path, "rb")
+    except (FileNotFoundError, NotADirectoryError):
+        raise MissingError(f"{path} does not exist") from None
+    except OSError as error:
+        raise MachineError(f"{path} cannot be read: {error.strerror}") from error
+
+
+@contextmanager
+def arriving(path: Path) -> Iterator[BinaryIO]:
+    """A file to write into; it takes its name, durable, only when the block ends without an error."""
+    folder = os.path.dirname(os.path.abspath(path))
+    temp = os.path.join(folder, TEMPORARY + os.urandom(8).hex())
+    try:
+        os.makedirs(folder, exist_ok=True)
+        with open(temp, "xb") as file:
+            yield file
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(temp, path)
+    except OSError as error:
+        raise MachineError(
+            f"{path} cannot be written: {error.strerror}", "free disk space or rights"
+        ) from error
+    finally:
+        remove_if_there(temp)
+
+
+def remove_if_there(path: str) -> None:
+    try:
+        os.unlink(path)
+    except OSError:
+        pass

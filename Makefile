@@ -23,13 +23,14 @@ test: $(VENV)/.test  ## all tests but the long ones
 gangs: $(VENV)/.gangs  ## TensorFlow and JAX on two workers each: 1.3 GB of packages that `make test` does without
 	CI=true $(BIN)/python -m pytest tests/frameworks/test_gang_frameworks.py tests/frameworks/test_example_tensorflow.py
 
-lint: $(VENV)/.lint  ## format, rules, types, imports, platforms' names, what --help loads
+lint: $(VENV)/.lint  ## format, rules, types, imports, platforms' names, what --help, run and status load
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 	$(BIN)/python tests/platform_names.py
 	$(BIN)/python tests/help_imports.py
+	$(BIN)/python tests/verb_imports.py
 
 soak: $(VENV)/.test  ## the long doses
 	@bash tests/packages.sh

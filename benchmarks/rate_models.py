@@ -8,7 +8,7 @@ from torchvision.models.vision_transformer import VisionTransformer
 
 from hostler.train.config import Config
 from hostler.train.data.split import IMAGES, Arrays, Data
-from hostler.train.models.resnet import resnet
+from hostler.train.models.tiny import resnet
 
 LARGE, SMALL = 224, 32
 CLASSES = 1000

@@ -14,8 +14,8 @@ from safetensors.torch import load_file
 from hostler import env
 from hostler.records.run import handoff
 from hostler.records.run.handoff import Handoff
-from hostler.sdk.current import CURRENT
 from hostler.sdk.shared_process import Seat
+from hostler.sdk.start import CURRENT
 from hostler.train.config import Config
 from hostler.train.fused import seated
 

@@ -15,7 +15,7 @@ from hostler.sdk.params import Params, kept
 from hostler.sdk.run import Run
 from hostler.sdk.start import Wish
 from hostler.sdk.start import begin as _begin
-from hostler.spec.place import default_store, find_project
+from hostler.spec.project import default_store, find_project
 
 if TYPE_CHECKING:
     import pandas

@@ -19,6 +19,7 @@ from hostler.records import garbage, layout
 from hostler.records.checkpoint import archive, archive_files, checkpoints
 from hostler.records.checkpoint.archive import Terms
 from hostler.records.checkpoint.checkpoints import Place
+from hostler.records.run import log as run_log
 from hostler.records.run.attempt import claim
 from hostler.records.run.entries import Claim
 from hostler.records.run.log import RunKey, RunLog
@@ -67,7 +68,7 @@ def pull(folder):
 
 def fragments(folder):
     store = open_store(str(folder / "store"))
-    for run in packing.heads(store, "s"):
+    for run in run_log.heads(store, "s"):
         writer = metrics.MetricWriter(store, run, 1)
         writer.go_on()
         writer.pack()
@@ -158,7 +159,7 @@ def curves(folder: Path) -> list[list[float]]:
 
 def packed(folder: Path) -> list[str]:
     store = open_store(str(folder / "store"))
-    there = packing.covered(packing.read(store, "s", say=pytest.fail), packing.heads(store, "s"))
+    there = packing.covered(packing.read(store, "s", say=pytest.fail), run_log.heads(store, "s"))
     return sorted(there.rows)
 
 
@@ -191,7 +192,7 @@ def test_killed_packer_neither_loses_nor_doubles_a_point(
     monkeypatch.setenv("HOSTLER_CACHE", str(tmp_path / "reader"))
     wanted = curves(tmp_path / "calm")
     assert len(wanted) == 7
-    runs = sorted(packing.heads(open_store(str(tmp_path / "calm" / "store")), "s"))
+    runs = sorted(run_log.heads(open_store(str(tmp_path / "calm" / "store")), "s"))
     for n in killed(tmp_path, "compact", step):
         assert curves(tmp_path / f"{n}") == wanted
         assert curves(tmp_path / f"{n}-again") == wanted
@@ -210,13 +211,13 @@ def test_killed_merge_of_objects_neither_loses_nor_doubles_a_point(
         assert curves(tmp_path / f"{n}") == wanted
         assert curves(tmp_path / f"{n}-again") == wanted
         store = open_store(str(tmp_path / f"{n}-again" / "store"))
-        assert all(len(list(store.list(layout.metrics(run)))) == 1 for run in packing.heads(store, "s"))
+        assert all(len(list(store.list(layout.metrics(run)))) == 1 for run in run_log.heads(store, "s"))
 
 
 @steps(11)
 def test_archive_holds_whole_models_and_the_best_after_any_kill(tmp_path: Path, step: int) -> None:
     prepare(tmp_path / "calm", 3)
-    runs = sorted(packing.heads(open_store(str(tmp_path / "calm" / "store")), "s"))
+    runs = sorted(run_log.heads(open_store(str(tmp_path / "calm" / "store")), "s"))
     for n in killed(tmp_path, "enter", step):
         assert set(models(tmp_path / f"{n}", whole=False)) <= set(runs)
         assert models(tmp_path / f"{n}-again", whole=True) == [runs[2], runs[1]]

@@ -2,11 +2,10 @@
 
 frame.py      all runs of a store as a data frame, one row each
 curves.py     every point of every run, in long form
-reading.py    reads one sweep: cache, new segments, then single runs
+reading.py    reads one sweep: cache, new segments, then single runs and their long curves
 cache.py      rows of a sweep kept on this machine's disk
 stack.py      runs of one sweep as columns, their curves as slices
 sheet.py      names the columns of a frame and joins sweeps
-unpacking.py  long curves straight from their fragments
 thin.py       a long curve as few points that look the same
 filters.py    conditions on columns that choose rows
 chosen.py     sweeps and metrics that were asked for, checked

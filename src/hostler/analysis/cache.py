@@ -20,7 +20,8 @@ from pathlib import Path
 from hostler import env
 from hostler.errors import HostlerError
 from hostler.records import layout
-from hostler.records.series import merging, packing, segments
+from hostler.records.run import log as run_log
+from hostler.records.series import merging, segments
 from hostler.records.series.segments import Segment
 from hostler.store import Store
 from hostler.store.base import Entry
@@ -54,7 +55,7 @@ class Cache:
         if mark and (known := self._known_heads(mark)) is not None:
             return known
         looked = time.time()
-        found = packing.heads(store, self._sweep)
+        found = run_log.heads(store, self._sweep)
         if log and mark and looked - log.modified > SETTLED:
             self._behind(100 * len(found), lambda: self._write_heads(mark, found))
         return found

@@ -6,12 +6,15 @@ The log decides which rows count: those whose end is the newest entry of their r
 
 from __future__ import annotations
 
+import math
+import struct
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
-from hostler.analysis import unpacking
+import numpy as np
+
 from hostler.analysis.cache import Cache
 from hostler.analysis.damage_report import once
 from hostler.analysis.stack import Stack
@@ -20,13 +23,13 @@ from hostler.records import layout
 from hostler.records.body import Record, taken_apart
 from hostler.records.rows import Row, display_name, others
 from hostler.records.run.log import RunKey
-from hostler.records.series import packing, segments
-from hostler.records.series.curve_columns import Track
+from hostler.records.series import metrics, packing, segments
+from hostler.records.series.curve_columns import Track, tracks
 from hostler.records.series.segments import Packed, Segment
 from hostler.records.sweep import sweeps
 from hostler.spec.job import Job
 from hostler.spec.params import flatten
-from hostler.store import Store
+from hostler.store import NotFound, Store
 
 AT_ONCE = 16  # requests to a store that is far away
 
@@ -123,14 +126,14 @@ def _ended(store: Store, job: Job, left: Sequence[tuple[str, int]], say: Say) ->
 
 def _packed(store: Store, run: str, k: int, end: Record, params: Mapping[str, Any]) -> Packed:
     found = _tracks(store, run, end)
-    totals = {**(end.get("metrics") or {}), **unpacking.totals(found)}
+    totals = {**(end.get("metrics") or {}), **track_totals(found)}
     small = sum(track.size for track in found) <= segments.LARGE
     return Packed(run, k, end, flatten(params), totals, found if small else None)
 
 
 def _tracks(store: Store, run: str, end: Record) -> list[Track]:
     of = end.get("copy_of")
-    return unpacking.long_tracks(store, of or run, packing.ANY if of else int(end.get("attempt") or 0))
+    return long_tracks(store, of or run, packing.ANY if of else int(end.get("attempt") or 0))
 
 
 def _open(store: Store, job: Job, newest: Mapping[str, int], but: set[str], say: Say) -> list[Packed]:
@@ -168,3 +171,92 @@ def _many(function: Callable[[A], B], items: Sequence[A]) -> Iterable[B]:
         return [function(item) for item in items]
     with ThreadPoolExecutor(AT_ONCE) as pool:
         return list(pool.map(function, items))
+
+
+# Long curves from their fragments, without an object for each point: points that all hold the same metrics
+# lie in the bytes like the rows of a table.
+
+
+_HEAD = struct.Struct("<IB")
+
+Table = tuple[list[str], Any]  # names, and a structured array: time, step, values
+
+
+def long_tracks(store: Store, run: str, attempt: int) -> list[Track]:
+    """The curves of a run, as `metrics.read` would tell them."""
+    found = _plain(store, run)
+    return tracks(metrics.read(store, run, attempt)) if found is None else [found]
+
+
+def track_totals(found: Sequence[Track]) -> dict[str, dict[str, float]]:
+    """`metrics.summary` of their points."""
+    return {name: _total(track, values) for track in found for name, values in track.values.items()}
+
+
+def _total(track: Track, values: Any) -> dict[str, float]:
+    numbers = np.asarray(values)
+    some = numbers[~np.isnan(numbers)]
+    low, high = (float(some.min()), float(some.max())) if len(some) else (math.nan, math.nan)
+    return {"min": low, "max": high, "last": float(numbers[-1]), "step": int(track.steps[-1])}
+
+
+def _plain(store: Store, run: str) -> Track | None:
+    """The curve of a run of one writer that logged the same metrics at every step; None for all others."""
+    tables: list[Table] = []
+    writers = set()
+    for entry in store.list(layout.metrics(run)):
+        if (place := layout.split_fragment(entry.key)) is None:
+            continue
+        writers.add(place[:2])
+        try:
+            data = store.get(entry.key).data
+            table = _table(metrics.body(data, entry.key))
+        except NotFound:
+            return None
+        if table is None or len(writers) > 1:
+            return None
+        if metrics.is_whole(data, entry.key):
+            tables = []
+        if len(table[1]):
+            tables.append(table)
+    if not tables or any(names != tables[0][0] for names, _ in tables):
+        return None
+    whole = np.concatenate([rows for _, rows in tables])
+    return Track(
+        whole["step"].astype("<i8"),
+        whole["time"].astype("<f8"),
+        {name: whole[f"v{n}"].astype("<f8") for n, name in enumerate(tables[0][0])},
+    )
+
+
+def _table(data: bytes) -> Table | None:
+    at, names = 0, dict[int, str]()
+    while at + _HEAD.size <= len(data):
+        length, kind = _HEAD.unpack_from(data, at)
+        if kind != 1:
+            break
+        payload = data[at + _HEAD.size : at + _HEAD.size + length]
+        if not 2 <= len(payload) == length:
+            return None  # damaged: whoever reads it point by point says so
+        names[struct.unpack_from("<H", payload)[0]] = payload[2:].decode("utf-8", "replace")
+        at += _HEAD.size + length
+    if at == len(data):
+        return [], np.empty(0)
+    if at + _HEAD.size > len(data):
+        return None
+    size = _HEAD.size + length
+    fields = [("length", "<u4"), ("kind", "u1"), ("time", "<f8"), ("step", "<i8")]
+    for n in range(len(names)):
+        fields += [(f"i{n}", "<u2"), (f"v{n}", "<f8")]
+    if kind != 2 or size != np.dtype(fields).itemsize or (len(data) - at) % size:
+        return None
+    rows = np.frombuffer(data, np.dtype(fields), offset=at)
+    ids = [int(rows[f"i{n}"][0]) for n in range(len(names))]
+    same = all(bool((rows[f"i{n}"] == one).all()) for n, one in enumerate(ids))
+    if (
+        not same
+        or not names.keys() >= set(ids)
+        or not bool((rows["length"] == length).all() and (rows["kind"] == 2).all())
+    ):
+        return None
+    return [names[one] for one in ids], rows

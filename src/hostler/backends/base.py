@@ -9,12 +9,14 @@ from __future__ import annotations
 import shlex
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 from hostler.errors import CloudError, CloudUnavailable, HostlerError, MachineError
-from hostler.remote.target import Target
 from hostler.spec.job import Resources
-from hostler.spec.project import Fleet
+
+if TYPE_CHECKING:
+    from hostler.remote.target import Target
+    from hostler.spec.project import Fleet
 
 KEYS = ("AWS_", "GOOGLE_", "AZURE_")  # how variables begin that open a bucket
 

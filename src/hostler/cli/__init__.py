@@ -1,9 +1,8 @@
 """The command line: options of verbs in `<heading>/verbs.py`, the body of each verb in a file of its own.
 
 main.py        the entry point: finds the verb, turns errors into one line and an exit code
-verb.py        imports a verb's module and calls it
 here.py        project and store of the current folder
-options.py     options that several verbs share
+options.py     options that several verbs share; imports the module of a verb and calls it
 completing.py  names that a shell completes
 extras.py      says which package a verb lacks
 begin/         init, import, doctor, demo, completion

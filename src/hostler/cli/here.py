@@ -6,10 +6,9 @@ from functools import lru_cache
 from pathlib import Path
 
 from hostler import env
-from hostler.fleet.patience import open_at as open_at
-from hostler.spec.place import find_project
-from hostler.spec.project import Project, default_project
+from hostler.spec.project import Project, default_project, find_project
 from hostler.store import Store
+from hostler.store.registry import open_at as open_at
 
 
 @lru_cache

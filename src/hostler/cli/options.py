@@ -1,13 +1,21 @@
-"""Options that several verbs share."""
+"""Shared by the files that declare verbs: options of several verbs, and the call of a verb's own module."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from importlib import import_module
 from typing import Any, TypeVar
 
 import click
 
 F = TypeVar("F", bound=Callable[..., Any])
+
+
+def perform(module: str, given: dict[str, Any], function: str = "command") -> int:
+    """Call the function of a verb's module with the options that were given. The module is imported now, so
+    that `--help` loads none of it."""
+    code: int = getattr(import_module(module), function)(**given)
+    return code
 
 
 def store_option(function: F) -> F:

@@ -7,7 +7,6 @@ preview.py         numbers of runs that are new, done, running
 equal_runs.py      equal runs that other sweeps have finished
 again.py           runs that are submitted again
 init_from.py       `--init-from`: the start of runs
-required_files.py  checks that named files are there
 tracking.py        checks tracking tools before submission
 fleet_choice.py    the fleet that is meant, and its backend
 launcher.py        plans, funds and starts workers of a fleet
@@ -16,6 +15,5 @@ ready.py           asks machines whether they reach the store
 library.py         puts hostler and its store driver into the store
 secrets.py         secrets of a launch: checked, put, removed
 pending.py         whether anything will still happen in a sweep
-patience.py        a store for a person who waits
 snapshot/          code and data as they are at submission
 """

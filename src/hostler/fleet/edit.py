@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from hostler.errors import UsageError
-from hostler.spec import rounds, spans
+from hostler.spec import spans
 from hostler.spec.job import Job, mark
 from hostler.spec.params import flatten
 from hostler.spec.rounds import Round
@@ -133,7 +133,7 @@ def _same(old: Job, wanted: Round) -> bool:
 
 
 def _text(one: Round) -> str:
-    return json.dumps(rounds.to_json(one), sort_keys=True)
+    return json.dumps(one.to_json(), sort_keys=True)
 
 
 def _unchanged(old: Job, job: Job) -> Edit:

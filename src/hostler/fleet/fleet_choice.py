@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
+from hostler import env
 from hostler.backends.base import Backend, Cloud
 from hostler.backends.registry import BACKENDS, HERE, backend, backend_of
 from hostler.errors import MissingError, UsageError
-from hostler.fleet import machines
 from hostler.fleet.ready import say
 from hostler.spec.nearest import did_you_mean
 from hostler.spec.project import Fleet, Project
@@ -21,7 +21,7 @@ def fleet_of(project: Project, on: str | None, url: str = "") -> Fleet:
     """`url`: of the store, where another one than the project's is meant."""
     name = on or project.fleet
     if name is not None and name in project.fleets:
-        return machines.owned(project, project.fleets[name], url)
+        return owned(project, project.fleets[name], url)
     if name is None or name == "local":
         return replace(_HERE, workers=project.resources.nodes)
     known = ["local", *project.fleets]
@@ -56,3 +56,20 @@ def engine_of(fleet: Fleet) -> Backend:
     if isinstance(found, Cloud):
         found.say = say
     return found
+
+
+def owned(project: Project, fleet: Fleet, url: str = "") -> Fleet:
+    """The fleet as one of this project with its store, by which what it makes is known."""
+    return replace(fleet, scope=project.name, store=url or env.store_url() or project.store)
+
+
+def completed(engine: Backend, fleet: Fleet) -> Fleet:
+    """The fleet with what its backend chooses where the file says nothing."""
+    return engine.completed(fleet) if isinstance(engine, Cloud) else fleet
+
+
+def is_there(engine: Backend, fleet: Fleet) -> bool:
+    """Whether anything of a fleet is there. Machines that a group is about to make are."""
+    if isinstance(engine, Cloud):
+        return bool(engine.remains(fleet))
+    return any(worker.alive for worker in engine.list(fleet))

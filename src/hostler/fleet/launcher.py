@@ -12,21 +12,19 @@ from pathlib import Path
 from hostler import env, settings
 from hostler.backends.base import Backend, Cloud, Launch, PartlyStarted, Plan, Undone, WorkerInfo
 from hostler.errors import CloudError, HostlerError, MachineError, MissingError, StoreError, UsageError
-from hostler.fleet import library, machines
-from hostler.fleet.fleet_choice import engine_of, fleet_of, script_fleet, sweep_fleet
-from hostler.fleet.patience import open_at
+from hostler.fleet import library
+from hostler.fleet.fleet_choice import completed, engine_of, fleet_of, is_there, script_fleet, sweep_fleet
 from hostler.fleet.ready import Readiness, drivers, left_out, ready, say, variables
-from hostler.fleet.secrets import LaunchSecrets, launch_secrets, marks
-from hostler.money import funding, tariff
-from hostler.money.funding import Asked, Funded
+from hostler.fleet.secrets import LaunchSecrets, launch_secrets
+from hostler.money import tariff
+from hostler.money.tariff import Asked, Funded
 from hostler.records import layout
-from hostler.records.launch import serving, settlement
 from hostler.records.sweep import sweeps
 from hostler.spec.job import Job
 from hostler.spec.names import slug
 from hostler.spec.project import Fleet, Project
 from hostler.store import Store
-from hostler.store.registry import is_folder
+from hostler.store.registry import is_folder, open_at
 
 
 @dataclass(frozen=True)
@@ -113,7 +111,7 @@ class Launcher:
             self.prepared(store) if not isinstance(self.engine, Cloud) else self._likely(store, self.engine)
         )
         jobs = [sweeps.load_spec(store, name)[0] for name in names]
-        funded = funding.foresee(store, self.asked(jobs, runs), settings.timing())
+        funded = foresee(store, self.asked(jobs, runs))
         elsewhere = not self.engine.capabilities.shares_disk
         more = variables(store) if elsewhere else {}
         return known.plan(names, runs, more, funded, self.hidden(jobs))
@@ -158,13 +156,16 @@ class Launcher:
             deadline=funded.deadline,
             at=funded.at,
         )
-        makes = self.engine.capabilities.makes_machines
-        return machines.with_machines(self.project, launch) if makes else launch
+        if not self.engine.capabilities.makes_machines:
+            return launch
+        from hostler.fleet import machines  # with the money and the ends of launches
+
+        return machines.equipped(launch, self.project)
 
     def asked(self, jobs: Sequence[Job], runs: int = 0) -> Asked:
         """This launch for these sweeps, as its money is asked for."""
         workers = self.plan([job.name for job in jobs], runs).workers
-        fleet = machines.completed(self.engine, self.fleet)
+        fleet = completed(self.engine, self.fleet)
         return tariff.asked(fleet, self.engine.capabilities, workers, jobs)
 
     def start(self, names: Iterable[str], runs: int = 0) -> Sequence[WorkerInfo]:
@@ -218,6 +219,10 @@ class Launcher:
         watched = error.seconds if isinstance(error, Undone) else None
         with suppress(StoreError, CloudError):
             self._secrets(hidden).remove(funded.name)
+        if not funded.name:
+            return
+        from hostler.money import funding
+
         with suppress(StoreError):
             funding.cancel(open_at(self.url), funded, settings.timing(), watched)
 
@@ -225,30 +230,41 @@ class Launcher:
         """The launch, and whether it is a new one: machines that are there take more sweeps."""
         if not self.engine.capabilities.makes_machines:
             return self._fund(names, runs), True
+        from hostler.fleet import machines
+
         store = open_at(self.url)
-        library.bring(store)
-        machines.ssh_key(self.project, make=True)
-        machines.sweep_up(store, self.engine, self.fleet)
+        machines.prepare(store, self.project, self.engine, self.fleet)
         jobs = [sweeps.load_spec(store, name)[0] for name in names]
-        parcels = machines.parcels_of((self.ready or Readiness()).wheels)
-        values = env.secrets(secret for job in jobs for secret in job.wanted)
-        same = marks(values, machines.key_folder(self.project))  # machines that have the very same secrets
-        shape = machines.shape_of(self.fleet, self.url, parcels, same)
+        wheels = (self.ready or Readiness()).wheels
+        shape = machines.shape_for(self.project, self.fleet, self.url, wheels, jobs)
         return machines.agree(store, self.fleet, jobs, shape, lambda: self._fund(names, runs))
 
     def settle(self, store: Store) -> None:
         """Launches of this fleet of which its engine lists nobody are over."""
-        if not machines.is_there(self.engine, self.fleet):
+        from hostler.records.launch import settlement  # only where a budget is kept
+
+        if not is_there(self.engine, self.fleet):
             settlement.close_silent(store, self.fleet.name, settings.timing())
 
     def _fund(self, names: Sequence[str], runs: int) -> Funded:
         """Money is reserved for what costs some; on a machine that costs nobody anything nobody asks."""
         asked = self.asked([], runs)
-        if asked.own and not funding.counts(asked):
+        if asked.own and not tariff.counts(asked):
             return Funded()
+        from hostler.money import funding
+
         store = open_at(self.url)
         asked = replace(asked, jobs=[sweeps.load_spec(store, name)[0] for name in names])
         return funding.fund(store, asked, settings.timing())
+
+
+def foresee(store: Store, asked: Asked) -> Funded:
+    """The agreement that a launch would get now; UsageError if its money is not there."""
+    if not tariff.counts(asked):
+        return Funded()
+    from hostler.money import funding  # with all records of launches: most fleets cost nothing
+
+    return funding.foresee(store, asked, settings.timing())
 
 
 def launcher(project: Project, url: str, on: str | None) -> Launcher:
@@ -267,6 +283,8 @@ def sweep_launcher(
 
 def is_served(store: Store, name: str, pause: Callable[[float], None] = time.sleep) -> bool:
     """Whether workers are at a sweep, and stay: one that was about to leave is gone a second later."""
+    from hostler.records.launch import serving  # only for sweeps
+
     if not serving.look(store).serves(name):
         return False
     pause(1.0)
@@ -308,6 +326,8 @@ def _taken_down(
     """The error to show if somebody took the launch down meanwhile: it explains the cloud's own error."""
     if store is None or not engine.capabilities.makes_machines:
         return None
+    from hostler.fleet import machines
+
     try:
         return machines.taken_down(store, funded, names)
     except StoreError:

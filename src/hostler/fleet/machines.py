@@ -17,10 +17,10 @@ from pathlib import Path
 from hostler import env, settings
 from hostler.backends.base import Backend, Cloud, Launch, Thing
 from hostler.errors import CloudError, MachineError, StoreError
-from hostler.fleet.patience import open_at
+from hostler.fleet import library, secrets
 from hostler.fleet.ready import say
 from hostler.money import funding
-from hostler.money.funding import Funded
+from hostler.money.tariff import Funded
 from hostler.records import layout
 from hostler.records.launch import closing, launches, settlement
 from hostler.records.launch.launches import Generation
@@ -34,15 +34,11 @@ from hostler.spec.names import slug
 from hostler.spec.project import Fleet, Project
 from hostler.spec.states import QUEUED, RUNNING
 from hostler.store import Store
+from hostler.store.registry import open_at
 
 LEAST = 600.0  # seconds that a launch must have left to be given more work
 
 Parcels = tuple[tuple[str, str], ...]
-
-
-def owned(project: Project, fleet: Fleet, url: str = "") -> Fleet:
-    """The fleet as one of this project with its store, by which what it makes is known."""
-    return replace(fleet, scope=project.name, store=url or env.store_url() or project.store)
 
 
 def agree(
@@ -105,16 +101,12 @@ def is_open(store: Store, fleet: str, number: int, least: float = 0.0) -> bool:
     return not late and not closing.is_closed(store, fleet, number)
 
 
-def is_there(engine: Backend, fleet: Fleet) -> bool:
-    """Whether anything of a fleet is there. Machines that a group is about to make are."""
-    if isinstance(engine, Cloud):
-        return bool(engine.remains(fleet))
-    return any(worker.alive for worker in engine.list(fleet))
-
-
-def completed(engine: Backend, fleet: Fleet) -> Fleet:
-    """The fleet with what its backend chooses where the file says nothing."""
-    return engine.completed(fleet) if isinstance(engine, Cloud) else fleet
+def prepare(store: Store, project: Project, engine: Backend, fleet: Fleet) -> None:
+    """Before a launch: hostler and a key for hand work are there for its machines, and nothing is left of
+    launches before it."""
+    library.bring(store)
+    ssh_key(project, make=True)
+    sweep_up(store, engine, fleet)
 
 
 def sweep_up(store: Store, engine: Backend, fleet: Fleet) -> None:
@@ -159,14 +151,17 @@ def parcels_of(wheels: Mapping[str, Sequence[str]]) -> Parcels:
     return ((layout.library(own), own), *((layout.wheel(sha), sha) for sha in shas))
 
 
-def emulated() -> dict[str, str]:
-    """Where emulators are, for machines that are emulated as well."""
-    found = {env.CLOUD_ENDPOINT: env.cloud_endpoint(), "STORAGE_EMULATOR_HOST": env.gcs_emulator()}
-    return {name: value for name, value in found.items() if value}
+def shape_for(
+    project: Project, fleet: Fleet, url: str, wheels: Mapping[str, Sequence[str]], jobs: Sequence[Job]
+) -> str:
+    """The shape of machines for these sweeps: those that share them have the very same secrets."""
+    values = env.secrets(secret for job in jobs for secret in job.wanted)
+    marks = secrets.marks(values, key_folder(project))
+    return shape_of(fleet, url, parcels_of(wheels), marks)
 
 
-def with_machines(project: Project, launch: Launch) -> Launch:
-    """The plan with all that bare machines are told and given."""
+def equipped(launch: Launch, project: Project) -> Launch:
+    """The launch with all that bare machines are told and given."""
     return replace(
         launch,
         at=launch.at or time.time(),
@@ -174,6 +169,12 @@ def with_machines(project: Project, launch: Launch) -> Launch:
         ssh_key=ssh_key(project, make=False),
         variables={**launch.variables, **settings.given(), **env.ports_given(), **emulated()},
     )
+
+
+def emulated() -> dict[str, str]:
+    """Where emulators are, for machines that are emulated as well."""
+    found = {env.CLOUD_ENDPOINT: env.cloud_endpoint(), "STORAGE_EMULATOR_HOST": env.gcs_emulator()}
+    return {name: value for name, value in found.items() if value}
 
 
 def key_folder(project: Project) -> Path:

@@ -18,7 +18,6 @@ from hostler import env, settings
 from hostler.backends.base import Backend, MachineInfo, Question
 from hostler.errors import HostError, HostUnreachable, UsageError
 from hostler.fleet import library
-from hostler.remote.target import split_store
 from hostler.spec.project import Fleet
 from hostler.store import Store
 from hostler.store.registry import BUCKETS, is_folder
@@ -63,7 +62,11 @@ def folder_of(url: str) -> str:
     for a bucket."""
     if is_folder(url):
         return url
-    return split_store(url)[1] if scheme_of(url) == "ssh" else ""
+    if scheme_of(url) != "ssh":
+        return ""
+    from hostler.remote.target import split_store
+
+    return split_store(url)[1]
 
 
 def folder_at(machine: MachineInfo, folder: str) -> str:

@@ -18,14 +18,13 @@ from pathlib import Path
 from hostler import env
 from hostler.backends.base import Backend, Vault, Vaulted
 from hostler.errors import MachineError, UsageError
-from hostler.fleet.patience import open_at
 from hostler.fleet.ready import say
-from hostler.money.funding import Funded
+from hostler.money.tariff import Funded
 from hostler.records import layout
 from hostler.records.body import encode
-from hostler.records.launch import launches
 from hostler.spec.project import Fleet
 from hostler.store import Store
+from hostler.store.registry import open_at
 
 LASTS = 24 * 3600.0  # seconds that secrets outlast the deadline of their launch, at most
 LARGEST = 64 * 1024  # bytes of one secret: no place for them takes more
@@ -109,6 +108,8 @@ class ObjectVault:
 
 
 def _key(launch: str) -> str:
+    from hostler.records.launch import launches  # few backends have no place for secrets
+
     return layout.secrets(*(launches.named(launch) or (launch, 1)))
 
 

@@ -8,28 +8,31 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterator, Mapping, Sequence
+import os
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from hostler import env, settings
 from hostler.errors import MachineError, MissingError, UsageError
-from hostler.fleet import library, required_files
+from hostler.fleet import library
 from hostler.fleet.snapshot import secrecy, snapshot
-from hostler.fleet.snapshot.progress import Progress
+from hostler.fleet.snapshot.ignore import OWN_FILE
 from hostler.records import project as projects
-from hostler.records.run import control
 from hostler.records.run.log import RunKey
-from hostler.records.run.state import RunState
 from hostler.records.sweep import sweeps
 from hostler.spec.job import DataItem, Job, Source
 from hostler.spec.names import slug
 from hostler.spec.project import GitSource, Project
+from hostler.spec.script import script_at, suggestion
 from hostler.spec.states import DIVERGED, DONE, FAILED, PAUSED, PRUNED, STOPPED
 from hostler.store import Store
 from hostler.store.registry import check, is_folder
+
+if TYPE_CHECKING:
+    from hostler.records.run.state import RunState
 
 
 @dataclass(frozen=True)
@@ -110,7 +113,7 @@ def submit(
     store: Store, project: Project, job: Job, *, again: bool = False, own_name: bool = False
 ) -> Submitted:
     """Bring code and data along and write the sweep, or find that it is there already."""
-    needed = required_files.files(project, job)
+    needed = required_files(project, job)
     open_project(store, project)
     source, notes = bring_code(store, project, needed)
     job = replace(job, source=source, data=bring_data(store, project))
@@ -146,7 +149,7 @@ def _bring_own(
     if project.git is not None:
         return _git(project.git), ()
     taken = _taken(store, project, leave)
-    required_files.check_taken(needed, {name for name, _ in taken.files})
+    check_taken(needed, {name for name, _ in taken.files})
     secrecy.check_code(project.secrets, project.root, taken.files)
     snapshot.upload(store, replace(taken, diff=secrecy.covered(project.secrets, taken.diff)))
     return Source(snapshot=taken.sha, commit=taken.commit, dirty=taken.dirty), taken.notes
@@ -175,6 +178,7 @@ def bring_data(store: Store, project: Project) -> tuple[DataItem, ...]:
     if not project.data:
         return ()
     from hostler.fleet.snapshot import data  # with uploads that go on where they were cut
+    from hostler.fleet.snapshot.progress import Progress
 
     with _writing_to_the_cache():
         return data.data_items(project.data.values(), project.root, store, env.cache_dir(), watch=Progress)
@@ -220,6 +224,8 @@ def _load(store: Store, name: str) -> Job:
 
 def _continued(store: Store, old: Job, job: Job) -> Submitted | None:
     """The effect of the same command on the run in the store; None: a new run."""
+    from hostler.records.run import control  # most submissions are new
+
     key = RunKey(old.name, old.run_id(0))
     state = control.state_of(store, key)
     ran = sweeps.with_source(old, state).source
@@ -246,7 +252,7 @@ def renew(store: Store, project: Project, old: Job) -> None:
     if old.count != 1:
         return
     job = draft(project, old.command, title=old.title, style=old.style, runs=old.runs, cwd=old.cwd)
-    required_files.files(project, job)
+    required_files(project, job)
     _renew(store, old, replace(job, data=bring_data(store, project)))
 
 
@@ -261,3 +267,52 @@ def _same_code(one: Source, other: Source) -> bool:
 
 def _went_on(state: RunState) -> str:
     return f"was {state.state}; goes on from its last checkpoint, if it saved one"
+
+
+# Before submission: the files that a job names exist, its script, its requirements, its setup.
+
+
+def required_files(project: Project, job: Job) -> list[str]:
+    """Files of the project that the job can't do without, by their real names from its root.
+
+    MissingError for one that is not there. Code that machines fetch from git, or that a setup may make,
+    is not looked at.
+    """
+    if project.git is not None:
+        return []
+    named = [(what, name) for what, name in _named_files(project, job) if "{" not in name]
+    found = [_checked_file(project, what, name) for what, name in named]
+    return [name for name in found if name]
+
+
+def check_taken(wanted: Collection[str], taken: Collection[str]) -> None:
+    """After the snapshot: what the job needs is in it."""
+    for name in wanted:
+        if name not in taken:
+            raise MissingError(
+                f"{name} is not part of the code that is sent", hint=f"is it in .gitignore or {OWN_FILE}?"
+            )
+
+
+def _named_files(project: Project, job: Job) -> Iterator[tuple[str, str]]:
+    if job.python.requirements:
+        yield "python: requirements", job.python.requirements
+    if job.python.conda:
+        yield "python: conda", job.python.conda
+    at = script_at(job.setup)
+    if at is not None:
+        yield "setup", os.path.join(job.cwd, job.setup[at])
+    at = script_at(job.command)
+    if at is not None and not job.setup:
+        yield "command", os.path.join(job.cwd, job.command[at])
+
+
+def _checked_file(project: Project, what: str, name: str) -> str:
+    path = project.root / name
+    if name.startswith("/") and not os.path.isfile(path):
+        return ""  # the machines may have it
+    if not os.path.isfile(path):
+        near = suggestion(name, project.root) or f"create it, or name another under `{what.split(':')[0]}:`"
+        raise MissingError(f"{what}: {name} does not exist in {project.root}", hint=near)
+    real, root = os.path.realpath(path), os.path.realpath(project.root)
+    return os.path.relpath(real, root) if os.path.commonpath([real, root]) == root else ""

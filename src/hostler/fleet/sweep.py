@@ -12,11 +12,11 @@ from dataclasses import dataclass, replace
 
 from hostler import settings
 from hostler.errors import UsageError
-from hostler.fleet import edit, required_files
+from hostler.fleet import edit
 from hostler.fleet.again import SETTLE
 from hostler.fleet.edit import Edit
 from hostler.fleet.snapshot import secrecy
-from hostler.fleet.submit import bring_code, bring_data, draft, open_project
+from hostler.fleet.submit import bring_code, bring_data, draft, open_project, required_files
 from hostler.records import layout
 from hostler.records.launch import serving
 from hostler.records.run import upstream
@@ -142,7 +142,7 @@ def submit_sweep(
     """Bring code and data along and write the round, unless there is nothing new in it. `anew`: in place of
     what is there, which lies in the trash. Once it has returned, nobody starts a run that it dropped."""
     upstream.check(store, job)
-    needed = required_files.files(file.project, job)
+    needed = required_files(file.project, job)
     open_project(store, file.project)
     source, notes = bring_code(store, file.project, needed, leave=job.file)
     job = replace(job, source=source, data=bring_data(store, file.project))

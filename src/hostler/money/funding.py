@@ -8,64 +8,25 @@ between leaves a reservation that the next one who looks gives back. Times are t
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import NoReturn
 
-from hostler.backends.prices import FleetPrice
-from hostler.money import shortage
+from hostler.errors import UsageError
+from hostler.money.tariff import Asked, Funded, counts
 from hostler.records.launch import launches, ledger, settlement
 from hostler.records.launch.launches import Generation
-from hostler.records.launch.ledger import Reservation
+from hostler.records.launch.ledger import Account, Reservation
 from hostler.records.run import heartbeats
 from hostler.records.sweep import deadline
 from hostler.settings import Timing
 from hostler.spec.job import Job
 from hostler.spec.names import slug
-from hostler.spec.project import Fleet
+from hostler.spec.units import show_duration
 from hostler.store import Store
 
-
-@dataclass(frozen=True)
-class Asked:
-    """A launch, before it is agreed to."""
-
-    fleet: Fleet
-    price: FleetPrice
-    jobs: Sequence[Job]
-    own: bool = False  # on this very machine
-    queued: bool = False  # its workers may wait for long before they start
-    billed: bool = False
-    by_hand: bool = False  # one machine for a person
-    lasts: float | None = None  # hours that it is there, where nobody says otherwise
-    longest: float | None = None  # hours that it can be there, whatever is said
-
-    @property
-    def budgets(self) -> dict[str, float]:
-        """sweep → what it may cost in all."""
-        return {job.name: job.budget.cost for job in self.jobs if job.budget.cost is not None}
-
-
-@dataclass(frozen=True)
-class Funded:
-    """The agreed money of a launch: `name` is fleet/number, '' where none is counted."""
-
-    name: str = ""
-    deadline: float | None = None
-    at: float = 0.0
-    reserved: Mapping[str, float] = field(default_factory=dict)
-
-    @property
-    def seconds(self) -> float | None:
-        return None if self.deadline is None else self.deadline - self.at
-
-
-def counts(asked: Asked) -> bool:
-    """Whether there is anything to agree on: a price, a cap, or a budget that might have to be kept."""
-    fleet = asked.fleet
-    if not asked.price.workers:
-        return False
-    capped = fleet.max_cost is not None or fleet.max_hours is not None or fleet.options.get("deadline")
-    return bool(capped or asked.price.worker or asked.billed or (asked.budgets and not asked.own))
+BOOT = 60.0  # seconds: a machine that has less is gone before it works
+ROOM = 1.25  # times the margin: what a reservation must last at least, to be of use
 
 
 def until(now: float, money: float | None, hourly: float, hours: float | None, margin: float) -> float | None:
@@ -79,8 +40,8 @@ def fund(store: Store, asked: Asked, timing: Timing) -> Funded:
     """Agree on a launch: reserve, take its number; UsageError if its money is not there."""
     if not counts(asked):
         return Funded()
-    shortage.check_price(asked)
-    shortage.check_time(asked, _hours(asked, store))
+    _check_price(asked)
+    _check_time(asked, _hours(asked, store))
     settle(store, asked, timing)
     while True:
         one = _drawn_up(store, asked, heartbeats.store_time(store))
@@ -102,15 +63,15 @@ def foresee(store: Store, asked: Asked, timing: Timing, now: float | None = None
     """The agreement `fund` would make, or its refusal; nothing is written, so `now` is our own clock's."""
     if not counts(asked):
         return Funded()
-    shortage.check_price(asked)
-    shortage.check_time(asked, _hours(asked, store))
+    _check_price(asked)
+    _check_time(asked, _hours(asked, store))
     one = _drawn_up(store, asked, time.time() if now is None else now)
     most, held = _most(asked, one, store, timing), dict[str, Reservation]()
     for sweep, budget in asked.budgets.items() if one.hourly else ():
         left = ledger.read(store, sweep).left(budget)
         part = left if most is None else min(left, most / len(asked.budgets))
         if part <= 0 or part < _least(store, asked, one, timing):
-            shortage.refuse(ledger.read(store, sweep), asked, sweep, budget, one, timing)
+            _refuse(ledger.read(store, sweep), asked, sweep, budget, one, timing)
         held[sweep] = Reservation(0, one.fleet, one.number, "", part)
     one = _agreed(one, asked, held, store, timing)
     return Funded(one.name, one.deadline, one.began, one.reserved)
@@ -149,7 +110,7 @@ def _agreed(
     hours = _hours(asked, store)
     end = until(one.began, money, one.hourly, hours, timing.cap_margin)
     if money is not None and one.hourly and not reserved:
-        shortage.check_enough(asked, money, one, timing)
+        _check_enough(asked, money, one, timing)
     return replace(one, deadline=end, reserved=reserved)
 
 
@@ -171,7 +132,7 @@ def _reserve(store: Store, asked: Asked, one: Generation, timing: Timing) -> dic
         )
         if found is None:
             _give_back(store, held)
-            shortage.refuse(ledger.read(store, sweep), asked, sweep, budget, one, timing)
+            _refuse(ledger.read(store, sweep), asked, sweep, budget, one, timing)
         held[sweep] = found
     return held
 
@@ -179,8 +140,8 @@ def _reserve(store: Store, asked: Asked, one: Generation, timing: Timing) -> dic
 def _least(store: Store, asked: Asked, one: Generation, timing: Timing) -> float:
     """The least to take of each budget: less would be spent before it is of use, unless less is asked."""
     by_time = _by_time(asked, one, store, timing)
-    least = shortage.least(one, timing)
-    return (least if by_time is None else min(least, by_time)) / len(asked.budgets)
+    useful = _useful(one, timing)
+    return (useful if by_time is None else min(useful, by_time)) / len(asked.budgets)
 
 
 def _most(asked: Asked, one: Generation, store: Store, timing: Timing) -> float | None:
@@ -219,3 +180,69 @@ def _hours_left(store: Store, job: Job, *, queued: bool) -> float | None:
 def _give_back(store: Store, held: Mapping[str, Reservation]) -> None:
     for sweep, one in held.items():
         ledger.give_back(store, sweep, one.n, one.cost)
+
+
+# Why a launch has no money, in words, and what to do about it.
+
+
+def _useful(one: Generation, timing: Timing) -> float:
+    """Less money than this is over before it is of use."""
+    return one.hourly * ROOM * timing.cap_margin / 3600
+
+
+def _check_price(asked: Asked) -> None:
+    """A cap in money needs a price; without one it is not kept, and that is said before anything starts."""
+    if asked.price.worker is not None or (asked.own and asked.fleet.max_cost is None):
+        return
+    if asked.fleet.max_cost is not None:
+        what = f"`max_cost` of fleet {asked.fleet.name}"
+    elif asked.budgets:
+        what = f"`budget: {{cost}}` of {', '.join(asked.budgets)}"
+    else:
+        return
+    raise UsageError(
+        f"{what} cannot be enforced: the price of {asked.fleet.name} is not known",
+        hint="add a worker's hourly `price:` to the fleet (0 if it costs nothing), or leave the cap out",
+    )
+
+
+def _check_time(asked: Asked, hours: float | None) -> None:
+    """Machines that would be taken away before they work are not asked for."""
+    if not asked.billed or hours is None or hours * 3600 >= BOOT:
+        return
+    capped = [job.name for job in asked.jobs if job.budget.hours is not None]
+    raise UsageError(
+        f"{asked.fleet.name} would be gone after {show_duration(hours * 3600)}, before its machines work",
+        hint="raise `deadline` or `max_hours` of the fleet"
+        + (f", or more `budget: {{hours: N}}` in the file of {', '.join(capped)}" if capped else ""),
+    )
+
+
+def _refuse(
+    account: Account, asked: Asked, sweep: str, budget: float, one: Generation, timing: Timing
+) -> NoReturn:
+    """Nothing of a sweep's budget is left, or too little."""
+    left = account.left(budget)
+    whose = account.open[0].fleet if account.open else ""
+    held = ", ".join(f"{each.kept:g} by {each.fleet}/{each.generation}" for each in account.open)
+    if left > 0:
+        _check_enough(asked, min([left, *filter(None, [asked.fleet.max_cost])]), one, timing, of=sweep)
+    raise UsageError(
+        f"the budget of {sweep} is used up: {left:g} of {budget:g} left"
+        + (f" (reserved: {held})" if held else ""),
+        hint="allow more (`budget: {cost: N}` in its file, and submit that)"
+        + (f", or wait until {whose} has ended (hostler down {whose} ends it)" if held else "")
+        + f"; hostler cost {sweep} shows it",
+    )
+
+
+def _check_enough(asked: Asked, money: float, one: Generation, timing: Timing, of: str = "") -> None:
+    if money >= _useful(one, timing):
+        return
+    whose = f"what is left of the budget of {of}, {money:g}," if of else f"max_cost {money:g}"
+    raise UsageError(
+        f"{whose} is less than {show_duration(ROOM * timing.cap_margin)} of {asked.fleet.name}, "
+        f"which costs {one.hourly:g} an hour",
+        hint=f"fewer `workers`, or more money: {show_duration(timing.cap_margin)} of it are kept back, "
+        "for machines that end late",
+    )

@@ -1,15 +1,55 @@
-"""The price of a fleet as it is known here: its own, or that of a table and this machine's settings."""
+"""The price of a launch, before it is agreed to, and what was agreed.
+
+A fleet's price is its own, or that of a table and this machine's settings.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
-from hostler.backends.base import Capabilities
 from hostler.backends.prices import GIVEN, FleetPrice
 from hostler.backends.registry import BACKENDS, part
-from hostler.money.funding import Asked
-from hostler.spec.job import Job
-from hostler.spec.project import Fleet
+
+if TYPE_CHECKING:
+    from hostler.backends.base import Capabilities
+    from hostler.spec.job import Job
+    from hostler.spec.project import Fleet
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A launch, before it is agreed to."""
+
+    fleet: Fleet
+    price: FleetPrice
+    jobs: Sequence[Job]
+    own: bool = False  # on this very machine
+    queued: bool = False  # its workers may wait for long before they start
+    billed: bool = False
+    by_hand: bool = False  # one machine for a person
+    lasts: float | None = None  # hours that it is there, where nobody says otherwise
+    longest: float | None = None  # hours that it can be there, whatever is said
+
+    @property
+    def budgets(self) -> dict[str, float]:
+        """sweep → what it may cost in all."""
+        return {job.name: job.budget.cost for job in self.jobs if job.budget.cost is not None}
+
+
+@dataclass(frozen=True)
+class Funded:
+    """The agreed money of a launch: `name` is fleet/number, '' where none is counted."""
+
+    name: str = ""
+    deadline: float | None = None
+    at: float = 0.0
+    reserved: Mapping[str, float] = field(default_factory=dict)
+
+    @property
+    def seconds(self) -> float | None:
+        return None if self.deadline is None else self.deadline - self.at
 
 
 def price(fleet: Fleet, workers: int) -> FleetPrice:
@@ -34,6 +74,15 @@ def asked(fleet: Fleet, does: Capabilities, workers: int, jobs: Sequence[Job]) -
         lasts=_hours(does.lasts),
         longest=_hours(does.longest),
     )
+
+
+def counts(asked: Asked) -> bool:
+    """Whether there is anything to agree on: a price, a cap, or a budget that might have to be kept."""
+    fleet = asked.fleet
+    if not asked.price.workers:
+        return False
+    capped = fleet.max_cost is not None or fleet.max_hours is not None or fleet.options.get("deadline")
+    return bool(capped or asked.price.worker or asked.billed or (asked.budgets and not asked.own))
 
 
 def _hours(seconds: float | None) -> float | None:

@@ -25,7 +25,7 @@ from hostler.records import layout, rows
 from hostler.records.checkpoint import archive
 from hostler.records.launch import launches
 from hostler.records.rows import Row
-from hostler.records.run import upstream
+from hostler.records.run import log, upstream
 from hostler.records.run.log import RunKey, RunLog
 from hostler.records.series import packing
 from hostler.records.sweep import summary, sweeps
@@ -160,7 +160,7 @@ class _Decided:
 
     def _head(self, row: Row) -> int:
         if row.sweep not in self._heads:
-            self._heads[row.sweep] = packing.heads(self._store, row.sweep)
+            self._heads[row.sweep] = log.heads(self._store, row.sweep)
         return self._heads[row.sweep].get(row.id, 0)
 
 

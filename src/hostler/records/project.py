@@ -11,8 +11,7 @@ from hostler.records.body import NUMBER, checked, encode
 from hostler.records.sweep.sweeps import newest
 from hostler.settings import Timing
 from hostler.store import Store
-from hostler.store.mount import is_network
-from hostler.store.registry import is_folder
+from hostler.store.registry import is_folder, is_network
 
 
 def ensure(store: Store, name: str, timing: Timing) -> Timing:

@@ -13,17 +13,15 @@ from typing import Any
 from hostler.errors import DamagedError, MissingError, NewerFormatError
 from hostler.records import layout
 from hostler.records.body import Record, taken_apart
-from hostler.records.launch import serving
 from hostler.records.run import heartbeats, log
-from hostler.records.run.gang import Gang
 from hostler.records.run.log import RunKey, RunLog
 from hostler.records.run.state import UNREADABLE, RunState, fold
-from hostler.records.series import packing
-from hostler.records.series.metrics import last_values
 from hostler.records.sweep import sweeps
 from hostler.spec.job import Job, Source
 from hostler.spec.states import PAUSED, QUEUED, RUNNING
 from hostler.store import NotFound, Store
+
+FEW = 5  # runs of a sweep for which nobody looks for segments
 
 
 @dataclass(frozen=True)
@@ -121,8 +119,8 @@ def _sweep_rows(
     job = _job(store, name, say)
     if job is None:
         return
-    newest = packing.heads(store, name)
-    ends = packing.ends(store, name, newest, say or (lambda line: None))
+    newest = log.heads(store, name)
+    ends = _packed(store, name, newest, say) if len(newest) > FEW else {}
     tags, trashed = sweeps.tags(store, job, say), sweeps.trashed(store, name)
     shared = tuple(tags[""])
     started = {i: run for i, run in ((RunKey(name, run).index, run) for run in newest) if i < job.count}
@@ -140,6 +138,15 @@ def _sweep_rows(
                 facts = {**facts, "forming": _forming(store, job, run, facts)}
         own = tuple(dict.fromkeys([*shared, *tags[run]])) if run in tags else shared
         yield row_of(job, run, index, facts, tags=own, trashed=run in trashed)
+
+
+def _packed(
+    store: Store, name: str, newest: Mapping[str, int], say: Callable[[str], None] | None
+) -> dict[str, Record]:
+    """Ends of runs that stand in segments."""
+    from hostler.records.series import packing  # with all that reads curves
+
+    return packing.ends(store, name, newest, say or (lambda line: None))
 
 
 def _job(store: Store, name: str, say: Callable[[str], None] | None) -> Job | None:
@@ -206,7 +213,7 @@ def facts_of(store: Store, run: RunKey, newest: Mapping[str, int], alive: Alive)
 def end_facts(end: Record) -> dict[str, Any]:
     return {
         "state": end["state"],
-        "metrics": last_values(end.get("metrics") or {}),
+        "metrics": _last_values(end.get("metrics") or {}),
         "attempt": end.get("attempts") or 1,
         "host": end.get("host"),
         "step": end.get("step"),
@@ -235,7 +242,7 @@ def _open(run_log: RunLog, alive: Alive) -> dict[str, Any]:
         "paused_by": state.paused_by,
         "session": state.session,
         "cost": state.cost or None,
-        "metrics": last_values(_newest(run_log.entries, "metrics") or {}),
+        "metrics": _last_values(_newest(run_log.entries, "metrics") or {}),
         "code": Source(**((state.claim or {}).get("source") or {})).mark,
     }
     if state.state == PAUSED:
@@ -247,8 +254,14 @@ def _forming(store: Store, job: Job, run: str, facts: Mapping[str, Any]) -> str:
     """How many of its workers have come, until they go."""
     if facts["state"] != RUNNING or facts.get("stale"):
         return ""
+    from hostler.records.run.gang import Gang  # few runs take several workers
+
     seen = Gang(store, run, int(facts["claim"])).look()
     return "" if seen.go else f"{1 + len(seen.here)} of {job.resources.nodes}"
+
+
+def _last_values(totals: Mapping[str, Mapping[str, float]]) -> dict[str, float]:
+    return {name: row["last"] for name, row in totals.items()}
 
 
 def _newest(entries: list[Record], fact: str) -> Any:
@@ -291,6 +304,8 @@ class Alive:
     @property
     def lease(self) -> float:
         if self._lease is None:
+            from hostler.records.launch import serving  # only for runs that somebody holds
+
             self._lease = serving.lease_of(self._store, self._say)
         return self._lease
 

@@ -1,6 +1,6 @@
 """Inside the user's process: a run, its log, its checkpoints. Standard library only.
 
-start.py           begins a run: handed over by a worker, or the script's own
+start.py           begins a run: handed over by a worker, or the script's own; open runs at forks and exit
 run.py             the run that a script holds
 params.py          parameters of a run
 recorder.py        takes what a script logs
@@ -16,7 +16,6 @@ early_stopping.py  says when a metric has stopped getting better
 home.py            the seam between a run and its owner
 handed.py          a run from a worker, by the handoff folder
 shared_process.py  several runs in this process
-current.py         open runs of this process, at forks and exit
 holder.py          identity of a process on this machine and boot
 call.py            runs a function as a run
 messages.py        lines of the library to the person

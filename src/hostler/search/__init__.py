@@ -5,7 +5,6 @@ search.py          a sampler and a pruner behind one question
 telling.py         history of a sweep as trials
 samplers.py        samplers by name
 optuna_sampler.py  Optuna's samplers, in memory
-pruners.py         pruners by name; median and patience
+pruners.py         pruners by name; median, patience and hyperband
 asha.py            successive halving without waiting
-hyperband.py       several halvings side by side
 """

@@ -12,10 +12,10 @@ from hostler.backends.base import Capabilities
 from hostler.backends.capacity import Group, Size
 from hostler.backends.prices import FleetPrice
 from hostler.errors import UsageError
-from hostler.fleet import machines
+from hostler.fleet.fleet_choice import completed
 from hostler.fleet.launcher import Launcher
 from hostler.money import funding
-from hostler.money.funding import Asked
+from hostler.money.tariff import Asked
 from hostler.settings import Timing
 from hostler.simulate.rates import Rate
 from hostler.simulate.scene import Scene
@@ -66,7 +66,7 @@ def setting(workers: Launcher, store: Store, sweep: Sweep, timing: Timing, scale
     if does.makes_machines and is_folder(workers.url):  # what it costs does not depend on the store
         workers = replace(workers, url=BUCKET)
     asked = workers.asked([sweep.job], sweep.runs)
-    fleet = machines.completed(workers.engine, workers.fleet)
+    fleet = completed(workers.engine, workers.fleet)
     nodes = sweep.job.resources.nodes
     count = asked.price.workers if does.gangs else asked.price.workers // nodes
     _check(fleet, asked, count, nodes)

@@ -1,8 +1,7 @@
 """Jobs and projects as frozen data; files and command lines to data. No I/O but reading those files.
 
 job.py         a job: everything that a worker needs for a sweep's runs
-project.py     a project: hostler.yaml as data
-place.py       folder and default store of a project
+project.py     a project: hostler.yaml as data, its folder, its default store
 script.py      words of `hostler run` to a command
 argv.py        words and variables of one attempt
 params.py      nested parameters and dotted keys

@@ -13,16 +13,18 @@ from collections.abc import Iterator, Mapping
 from dataclasses import asdict, field, fields, replace
 from functools import cached_property, lru_cache
 from itertools import accumulate
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from hostler.errors import NewerFormatError
 from hostler.frozen import dataclass
-from hostler.spec import rounds, spans, tracking
+from hostler.spec import spans
 from hostler.spec.names import slug
-from hostler.spec.rounds import Round
 from hostler.spec.spans import Spans
 from hostler.spec.together import Together
-from hostler.spec.tracking import Tracking
+
+if TYPE_CHECKING:
+    from hostler.spec.rounds import Round
+    from hostler.spec.tracking import Tracking
 
 FORMAT = 1
 
@@ -306,7 +308,7 @@ def source_facts(source: Source) -> dict[str, Any]:
 def to_json(job: Job) -> dict[str, Any]:
     runs = () if job.search else job.runs  # those of a search that learns are in its journal
     plain = asdict(replace(job, rounds=(), dropped=Spans(), runs=runs))
-    plain["rounds"] = [rounds.to_json(one) for one in job.rounds]
+    plain["rounds"] = [one.to_json() for one in job.rounds]
     return {"format": FORMAT, **plain, "dropped": spans.to_json(job.dropped)}
 
 
@@ -336,11 +338,15 @@ _NESTED: dict[str, type] = {
 def _value(name: str, value: Any) -> Any:
     if name in _NESTED:
         return _plain(_NESTED[name], value)
-    if name == "rounds":
+    if name == "rounds" and value != []:
+        from hostler.spec import rounds  # of a sweep's file alone
+
         return tuple(rounds.from_json(one) for one in value)
     if name == "dropped":
         return spans.from_json(value)
-    if name == "trackers":
+    if name == "trackers" and value != []:
+        from hostler.spec import tracking  # most runs are shown in no other tool
+
         return tracking.from_json(value)
     if name == "objectives":
         return tuple(_plain(Objective, one) for one in value)

@@ -1,7 +1,7 @@
 """A project: what hostler.yaml says, as frozen data.
 
-Standard library only. `parse.py` makes a Project from a file; `default_project` is the one of a folder
-without a file. Nothing here is uploaded or resolved yet: that is the submitter's work.
+Standard library only. `find_project` finds the file, `parse.py` makes a Project of it; `default_project` is
+the one of a folder without a file. Nothing here is uploaded or resolved yet: that is the submitter's work.
 """
 
 from __future__ import annotations
@@ -9,11 +9,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from hostler.spec.job import Checkpointing, Limits, MetricSource, Notify, PythonEnv, Resources
-from hostler.spec.place import default_store
-from hostler.spec.tracking import Tracking
+
+if TYPE_CHECKING:
+    from hostler.spec.tracking import Tracking
+
+NAMES = ("hostler.yaml", "hostler.yml", "hostler.json")
 
 
 @dataclass(frozen=True)
@@ -95,3 +98,19 @@ def default_project(folder: Path) -> Project:
     """The project of a folder without a project file."""
     root = folder.absolute()
     return Project(name=root.name or "root", root=root, store=default_store(root))
+
+
+def find_project(start: Path) -> Path | None:
+    """The project file of a folder or of the nearest one above it, no further than its git checkout."""
+    start = start.absolute()
+    for folder in (start, *start.parents):
+        for name in NAMES:
+            if (folder / name).is_file():
+                return folder / name
+        if (folder / ".git").exists():
+            return None
+    return None
+
+
+def default_store(root: Path) -> str:
+    return str(root / ".hostler")

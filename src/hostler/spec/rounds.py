@@ -41,17 +41,16 @@ class Round:
     def section(self, n: int) -> int:
         return self.space.section_of(self.cells.nth(n))
 
+    def to_json(self) -> dict[str, Any]:
+        from hostler.spec import space
+        from hostler.spec.space import Listed, listed
 
-def to_json(one: Round) -> dict[str, Any]:
-    from hostler.spec import space
-    from hostler.spec.space import Listed, listed
-
-    found = one.space
-    return {
-        "space": listed.to_json(found) if isinstance(found, Listed) else space.to_json(found),
-        "cells": spans.to_json(one.cells),
-        "command": list(one.command),
-    }
+        given = self.space
+        return {
+            "space": listed.to_json(given) if isinstance(given, Listed) else space.to_json(given),
+            "cells": spans.to_json(self.cells),
+            "command": list(self.command),
+        }
 
 
 def from_json(record: Mapping[str, Any]) -> Round:

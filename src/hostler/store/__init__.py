@@ -1,12 +1,9 @@
 """Bytes under keys, in a folder or a bucket. Knows nothing of runs.
 
-base.py       the seam: six methods over bytes
-registry.py   a store by its URL
-key.py        the form of a key
+base.py       the seam: six methods over bytes; the form of a key; local files
+registry.py   a store by its URL; one for a person, who waits less long
 folder.py     a folder, local or shared
 walk.py       keys of a folder in order
-localfile.py  the local end of upload and download
-mount.py      whether a folder is on a network file system
 memory.py     a store in memory, for tests
 ssh.py        a folder of another machine
 server.py     its far side

@@ -1,18 +1,30 @@
-"""The seam to every store: six methods over bytes.
+"""The seam to every store: six methods over bytes. What all stores share: the form of a key, the local end of
+upload and download.
 
 No store offers compare-and-swap: what changes gets a new number in its key. Every implementation
-passes `hostler.testing.store_contract`.
+passes `hostler.testing.store_contract`. Parts of a key are [A-Za-z0-9._=+,@-], never '.' or '..', and never
+begin like a temporary file of the folder store: so a key can neither leave its store nor be hidden from a
+listing.
 """
 
 from __future__ import annotations
 
+import os
+import re
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
+from typing import BinaryIO, Protocol
 
 from hostler import frozen
-from hostler.errors import StoreError
+from hostler.errors import MachineError, MissingError, StoreError
+
+TEMPORARY = ".tmp-"
+BLOCK = 1 << 20
+
+_PART = r"(?!\.{1,2}(?:/|\Z))(?!\.tmp-)[A-Za-z0-9._=+,@-]+"
+_KEY = re.compile(rf"{_PART}(?:/{_PART})*")
 
 
 class NotFound(StoreError):
@@ -37,7 +49,7 @@ class Blob:
 
 
 class Store(Protocol):
-    """Keys are '/'-separated parts of [A-Za-z0-9._=+,@-], no part '.' or '..', no leading '/'."""
+    """Keys are parts with '/' between them, none at the beginning."""
 
     url: str
 
@@ -61,3 +73,58 @@ class Store(Protocol):
 
     def download(self, key: str, path: Path) -> None:
         """An object into a local file, whole or not at all; NotFound if there is none."""
+
+
+def may_begin_a_key(prefix: str) -> bool:
+    """Whether a key can start with it: its folders must be legal, so that none leads out of the store."""
+    folders, slash, _ = prefix.rpartition("/")
+    return not slash or _KEY.fullmatch(folders) is not None
+
+
+def check_key(key: str) -> str:
+    """The key itself; StoreError if it is not a key."""
+    if not _KEY.fullmatch(key):
+        raise StoreError(
+            f"{key!r} is not a key", "parts of letters, digits and ._=+,@- with '/' between them"
+        )
+    return key
+
+
+# A local file that is read, or that arrives whole or not at all. Trouble with it is this machine's
+# (MissingError, MachineError), never the store's.
+
+
+def open_local(path: Path) -> BinaryIO:
+    try:
+        return open(path, "rb")
+    except (FileNotFoundError, NotADirectoryError):
+        raise MissingError(f"{path} does not exist") from None
+    except OSError as error:
+        raise MachineError(f"{path} cannot be read: {error.strerror}") from error
+
+
+@contextmanager
+def arriving(path: Path) -> Iterator[BinaryIO]:
+    """A file to write into; it takes its name, durable, only when the block ends without an error."""
+    folder = os.path.dirname(os.path.abspath(path))
+    temp = os.path.join(folder, TEMPORARY + os.urandom(8).hex())
+    try:
+        os.makedirs(folder, exist_ok=True)
+        with open(temp, "xb") as file:
+            yield file
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(temp, path)
+    except OSError as error:
+        raise MachineError(
+            f"{path} cannot be written: {error.strerror}", "free disk space or rights"
+        ) from error
+    finally:
+        remove_if_there(temp)
+
+
+def remove_if_there(path: str) -> None:
+    try:
+        os.unlink(path)
+    except OSError:
+        pass

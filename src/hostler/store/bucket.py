@@ -24,9 +24,7 @@ from obstore.store import AzureStore, GCSStore, S3Store
 from hostler import env
 from hostler.errors import StoreError, StoreUnreachable, UsageError
 from hostler.store.answer import Answer, explain, read_answer
-from hostler.store.base import Blob, Entry, NotFound
-from hostler.store.key import check_key, may_begin_a_key
-from hostler.store.localfile import arriving, open_local
+from hostler.store.base import Blob, Entry, NotFound, arriving, check_key, may_begin_a_key, open_local
 from hostler.store.retry import Patience, attempts
 
 T = TypeVar("T")

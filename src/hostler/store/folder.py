@@ -17,9 +17,17 @@ from stat import S_ISREG
 
 from hostler import confined
 from hostler.errors import StoreError
-from hostler.store.base import Blob, Entry, NotFound
-from hostler.store.key import TEMPORARY, check_key, may_begin_a_key
-from hostler.store.localfile import BLOCK, arriving, open_local
+from hostler.store.base import (
+    BLOCK,
+    TEMPORARY,
+    Blob,
+    Entry,
+    NotFound,
+    arriving,
+    check_key,
+    may_begin_a_key,
+    open_local,
+)
 from hostler.store.walk import etag, walk
 
 _TRIES = 10

@@ -12,9 +12,7 @@ from bisect import bisect_left, bisect_right, insort
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
-from hostler.store.base import Blob, Entry, NotFound
-from hostler.store.key import check_key, may_begin_a_key
-from hostler.store.localfile import BLOCK, arriving, open_local
+from hostler.store.base import BLOCK, Blob, Entry, NotFound, arriving, check_key, may_begin_a_key, open_local
 
 PAGE = 1000
 

@@ -1,19 +1,26 @@
-"""A store by its URL; drivers are imported on use."""
+"""A store by its URL; drivers are imported on use. What kind of folder a store's is."""
 
 from __future__ import annotations
 
 import os
 import re
 from pathlib import Path
+from typing import TYPE_CHECKING
 
+from hostler import settings
 from hostler.errors import MachineError, StoreError, UsageError
 from hostler.store.base import NotFound, Store
-from hostler.store.retry import Patience
+
+if TYPE_CHECKING:
+    from hostler.store.retry import Patience
 
 BUCKETS = ("s3", "gs", "az")
 KNOWN = ("file://", "ssh://", "memory:", *(f"{scheme}://" for scheme in BUCKETS))
 
+PATIENCE = 10.0  # seconds that a person waits for a store; a worker waits longer
+
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*)://")
+_NETWORK = re.compile(r"nfs4?|lustre|gpfs|beegfs|cifs|smb3|afs|ceph|glusterfs|9p|fuse\.sshfs")  # file systems
 _ALMOST = re.compile(r"(s3|gs|gcs|az|ssh|file):")
 _ALIASES = {
     "sftp": "ssh",
@@ -28,10 +35,10 @@ _ALIASES = {
 }
 
 
-def open_store(url: str, *, retry: float = Patience.bound, shared: bool = False) -> Store:
+def open_store(url: str, *, retry: float | None = None, shared: bool = False) -> Store:
     """A folder's path, file://, ssh://, memory:[name], s3://, gs:// or az://.
 
-    `retry` bounds the silence of a bucket or a host; a `shared` connection to a host outlives the process.
+    `retry` bounds the silence of a bucket or a host, in seconds; a `shared` connection outlives the process.
     """
     scheme = _scheme(url)
     if scheme == "memory":
@@ -43,7 +50,7 @@ def open_store(url: str, *, retry: float = Patience.bound, shared: bool = False)
     if scheme == "ssh":
         from hostler.store.ssh import SshStore
 
-        return SshStore(scheme + url[len(scheme) :], Patience(bound=retry), shared=shared)
+        return SshStore(scheme + url[len(scheme) :], _patience(retry), shared=shared)
     from hostler.store.folder import FolderStore
 
     folder = _folder(url)
@@ -52,9 +59,35 @@ def open_store(url: str, *, retry: float = Patience.bound, shared: bool = False)
     return FolderStore(folder)
 
 
+def open_at(url: str) -> Store:
+    """A store for a person, who waits less long for an answer than a worker."""
+    return open_store(url, retry=min(settings.timing().retry, PATIENCE), shared=True)
+
+
 def is_folder(url: str) -> bool:
     """Whether it names a folder, which not every machine can see."""
     return _scheme(url) in ("", "file")
+
+
+def is_network(folder: Path) -> bool:
+    """Whether a folder is on a network file system, where an absent answer may be a minute old: by the mount
+    table where there is one (Linux); elsewhere a folder counts as local."""
+    try:
+        table = Path("/proc/self/mountinfo").read_text(errors="replace")
+    except OSError:
+        return False
+    return _NETWORK.fullmatch(kind_of(str(folder.absolute()), table)) is not None
+
+
+def kind_of(path: str, mountinfo: str) -> str:
+    """File system type of the mount that holds a path. Pure."""
+    best, kind = "", ""
+    for line in mountinfo.splitlines():
+        left, _, right = line.partition(" - ")
+        point = left.split(" ")[4].encode().decode("unicode_escape") if left.count(" ") >= 4 else ""
+        if len(point) >= len(best) and point and (path + "/").startswith(point.rstrip("/") + "/"):
+            best, kind = point, right.split(" ")[0]
+    return kind
 
 
 def check(store: Store) -> None:
@@ -109,11 +142,17 @@ def _folder(url: str) -> str:
     return os.path.abspath(Path(url).expanduser())
 
 
-def _open_bucket(url: str, retry: float) -> Store:
+def _open_bucket(url: str, retry: float | None) -> Store:
     try:
         from hostler.store.bucket import BucketStore
     except ModuleNotFoundError as error:
         raise MachineError(
             f"{url} needs the package {error.name}", "pip install 'hostler[buckets]', which is obstore"
         ) from error
-    return BucketStore(url, Patience(bound=retry))
+    return BucketStore(url, _patience(retry))
+
+
+def _patience(bound: float | None) -> Patience:
+    from hostler.store.retry import Patience  # a folder is not asked again
+
+    return Patience() if bound is None else Patience(bound=bound)

@@ -20,9 +20,8 @@ from hostler.errors import StoreError
 from hostler.remote import service
 from hostler.remote.frames import Frame, Sink, Source
 from hostler.remote.service import Handler
-from hostler.store.base import NotFound
+from hostler.store.base import TEMPORARY, NotFound
 from hostler.store.folder import FolderStore
-from hostler.store.key import TEMPORARY
 
 STALE = 86400.0  # seconds after which the parts of an unfinished upload are removed
 ARRIVING = f"{TEMPORARY}arriving-"

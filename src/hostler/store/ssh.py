@@ -25,9 +25,7 @@ from hostler.remote.connection import Connection
 from hostler.remote.frames import LARGEST, Frame
 from hostler.remote.opening import open_channel
 from hostler.remote.target import split_store
-from hostler.store.base import Blob, Entry, NotFound
-from hostler.store.key import check_key, may_begin_a_key
-from hostler.store.localfile import arriving, open_local
+from hostler.store.base import Blob, Entry, NotFound, arriving, check_key, may_begin_a_key, open_local
 from hostler.store.retry import Patience, attempts
 
 T = TypeVar("T")

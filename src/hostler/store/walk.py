@@ -14,8 +14,7 @@ from collections.abc import Iterator
 from functools import cached_property
 
 from hostler.confined import Root
-from hostler.store.base import Entry
-from hostler.store.key import TEMPORARY
+from hostler.store.base import TEMPORARY, Entry
 
 
 class File(Entry):

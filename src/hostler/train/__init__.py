@@ -7,7 +7,7 @@ configfile.py  a config from a file and `key=value` words
 identity.py    keys that a result depends on
 experiment.py  the training loop, as a generator
 epoch.py       results of an epoch, as the loop yields them
-parts.py       data, model, optimiser, schedule from a config
+parts.py       data, model, optimiser, schedule from a config; an average of the weights
 custom.py      `file.py:name`: a user's own parts
 library.py     optional libraries, imported on use
 step.py        one step of the optimiser
@@ -17,15 +17,12 @@ momentum.py    `momentum` as an optimiser takes it
 schedule.py    the learning rate as a function of the step
 span.py        steps and epochs of a training
 divisors.py    divisors of a number
-averaging.py   an average of the weights
-newest.py      the weight of the newest model in it
+newest.py      the weight of the newest model in an average
 memory.py      pieces of a batch that fit into memory
-graph.py       a step as one CUDA graph
-recording.py   work recorded as a CUDA graph
+graph.py       a step as one CUDA graph, recorded
 ranks.py       processes that train one model
 seeds.py       seeds and deterministic algorithms
-evaluation.py  loss and accuracy over splits
-meter.py       sums over an epoch
+evaluation.py  loss and accuracy over splits; sums over an epoch
 early.py       when to stop, and the best epoch
 stats.py       the table of epochs
 folder.py      files of a training

@@ -19,13 +19,12 @@ from hostler.train.config import Config
 from hostler.train.data.order import mixed
 from hostler.train.early import Watched
 from hostler.train.epoch import Epoch
-from hostler.train.evaluation import columns, evaluated
+from hostler.train.evaluation import Meter, columns, evaluated
 from hostler.train.folder import Folder
 from hostler.train.fused import places
 from hostler.train.fused.alone import went_on
 from hostler.train.identity import inferred
 from hostler.train.loss import count
-from hostler.train.meter import Meter
 from hostler.train.parts import Parts, assemble
 from hostler.train.stats import TIMESTAMP, Stats
 

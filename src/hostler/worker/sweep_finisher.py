@@ -18,6 +18,7 @@ from hostler import env
 from hostler.errors import HostlerError
 from hostler.records import layout
 from hostler.records.body import encode
+from hostler.records.run import log
 from hostler.records.series import packing
 from hostler.records.sweep import deadline, notices, summary, sweeps
 from hostler.records.sweep.notices import Event
@@ -109,7 +110,7 @@ class Closer:
         """All runs have ended. Who is the first to find it packs what is left; notices decide who tells."""
         if job.chooses or Queue(self.store, job).glance(1) or Queue(self.store, job).open(whole=True):
             return None
-        count = sum(packing.heads(self.store, job.name).values())
+        count = sum(log.heads(self.store, job.name).values())
         if self.store.put(layout.over(job.name, count), encode({"entries": count}), if_absent=True):
             packing.compact(self.store, job, least=FEW)
         if not job.notify.to:

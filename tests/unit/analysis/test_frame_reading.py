@@ -15,13 +15,14 @@ import pytest
 from runs import Filled
 
 import hostler
-from hostler.analysis import cache, unpacking
+from hostler.analysis import cache, reading
 from hostler.analysis.frame import columns
 from hostler.analysis.plots.source import source
 from hostler.errors import DamagedError, MissingError, StoreError, UsageError
 from hostler.records import defaults, layout, project, trash
 from hostler.records.rows import rows
 from hostler.records.run import control
+from hostler.records.run import log as run_log
 from hostler.records.run.log import RunKey
 from hostler.records.series import metrics, packing
 from hostler.records.series.metrics import Origin
@@ -149,8 +150,8 @@ def test_a_listing_is_made_again_when_a_name_came(filled: Filled, monkeypatch: p
     log = Path(filled.url) / layout.logs_of("s")
     os.utime(log, (time.time() - 60,) * 2)  # long settled
     listed: list[str] = []
-    whole = packing.heads
-    monkeypatch.setattr(packing, "heads", lambda store, name: listed.append(name) or whole(store, name))
+    whole = run_log.heads
+    monkeypatch.setattr(run_log, "heads", lambda store, name: listed.append(name) or whole(store, name))
     for _ in range(3):
         assert len(hostler.frame(filled.url, state="done")) == 1
     assert listed == ["s"]
@@ -163,8 +164,8 @@ def test_a_folder_that_has_just_changed_is_listed_every_time(
 ) -> None:
     filled.done(filled.sweep("s", [{}]), 0, 1.0)
     listed: list[str] = []
-    whole = packing.heads
-    monkeypatch.setattr(packing, "heads", lambda store, name: listed.append(name) or whole(store, name))
+    whole = run_log.heads
+    monkeypatch.setattr(run_log, "heads", lambda store, name: listed.append(name) or whole(store, name))
     hostler.frame(filled.url)
     hostler.frame(filled.url)
     assert len(listed) == 2
@@ -336,13 +337,13 @@ def test_merged_curve_is_read_as_it_was(filled: Filled, odd: bool) -> None:
     writer = metrics.MetricWriter(filled.store, run, 1)
     for n in range(5):
         writer.write([Point(n, 1.0, {"a": float(n), **({"b": 0.5} if odd and n == 3 else {})})])
-    before = [unpacking.long_tracks(filled.store, run, 1), metrics.read(filled.store, run, 1)]
+    before = [reading.long_tracks(filled.store, run, 1), metrics.read(filled.store, run, 1)]
     deleted = list[str]()
     kept, filled.store.delete = filled.store.delete, lambda *keys: deleted.extend(keys)  # type: ignore[method-assign]
     writer.pack()
     for keys in ([], deleted[:2], deleted):  # killed before, inside and after what it deletes
         kept(*keys)
-        tracks = unpacking.long_tracks(filled.store, run, 1)
+        tracks = reading.long_tracks(filled.store, run, 1)
         assert [list(one.steps) for one in tracks] == [list(one.steps) for one in before[0]]
         assert metrics.read(filled.store, run, 1) == before[1]
     assert isinstance(tracks[0].steps, np.ndarray) is not odd  # as a table, unless its points differ

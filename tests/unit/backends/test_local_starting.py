@@ -13,7 +13,7 @@ import pytest
 from hostler import env
 from hostler.backends.base import Plan
 from hostler.backends.local.backend import LocalBackend
-from hostler.cli.terminal.table import nobody
+from hostler.cli.terminal.hints import nobody
 from hostler.records.rows import Row
 from hostler.spec.project import Fleet
 from hostler.store.folder import FolderStore

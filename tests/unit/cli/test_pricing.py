@@ -8,7 +8,7 @@ from hostler.cli.run import pricing
 from hostler.cli.run.pricing import Outlay
 from hostler.errors import UsageError
 from hostler.money import funding
-from hostler.money.funding import Asked, Funded
+from hostler.money.tariff import Asked, Funded
 from hostler.spec.job import Budget, Job
 from hostler.spec.project import Fleet
 from hostler.spec.units import show_money

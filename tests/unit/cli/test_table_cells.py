@@ -2,9 +2,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from hostler.cli.terminal.hints import nobody
 from hostler.cli.terminal.output import params_text
-from hostler.cli.terminal.paint import columns
-from hostler.cli.terminal.table import eta, nobody, state_text
+from hostler.cli.terminal.screen import columns
+from hostler.cli.terminal.table import eta, state_text
 from hostler.records.rows import Row
 from hostler.records.run import heartbeats
 from hostler.store.memory import MemoryStore

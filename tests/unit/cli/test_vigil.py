@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import pytest
 
 from hostler.backends.base import Capabilities, Launch, Plan, WorkerInfo
-from hostler.cli.terminal.liveness import QUIET, Vigil
+from hostler.cli.terminal.follow import QUIET, Vigil
 from hostler.errors import MachineError
 from hostler.records.run import heartbeats
 from hostler.records.run.log import RunKey

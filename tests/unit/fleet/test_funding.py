@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 from hostler.backends.prices import FleetPrice
 from hostler.errors import UsageError
 from hostler.money import funding
-from hostler.money.funding import Asked, Funded, until
+from hostler.money.funding import until
+from hostler.money.tariff import Asked, Funded
 from hostler.records.launch import launches, ledger, settlement
 from hostler.records.launch.launches import Stay
 from hostler.records.sweep import deadline as hours

@@ -9,7 +9,7 @@ import pytest
 from hostler.backends.base import Thing
 from hostler.cli.doctor.clouds import orphans
 from hostler.fleet.machines import agree, joinable, over
-from hostler.money.funding import Funded
+from hostler.money.tariff import Funded
 from hostler.records.launch import closing, launches
 from hostler.records.launch.launches import Generation
 from hostler.spec.job import Budget, Job

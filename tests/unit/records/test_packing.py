@@ -7,6 +7,7 @@ import pytest
 
 from hostler.records import layout, rows
 from hostler.records.run import control
+from hostler.records.run import log as run_log
 from hostler.records.run.attempt import claim
 from hostler.records.run.entries import Claim
 from hostler.records.run.log import RunKey, RunLog
@@ -48,7 +49,7 @@ def test_ended_runs_are_packed_once_and_running_ones_are_not(store: Store) -> No
     attempt(store, job, 6, 6.0)
     assert packing.compact(store, job) == 6
     assert packing.compact(store, job) == 0
-    there = packing.covered(packing.read(store, "s"), packing.heads(store, "s"))
+    there = packing.covered(packing.read(store, "s"), run_log.heads(store, "s"))
     assert sorted(there.rows) == [job.run_id(n) for n in range(6)]
 
 
@@ -58,12 +59,12 @@ def test_reopened_run_is_void_in_its_segment(store: Store) -> None:
         attempt(store, job, index, index).end("failed", attempts=1, why="x")
     packing.compact(store, job)
     control.retry(store, RunKey("s", job.run_id(3)))
-    newest = packing.heads(store, "s")
+    newest = run_log.heads(store, "s")
     assert job.run_id(3) not in packing.ends(store, "s", newest)
     assert [row.state for row in rows.rows(store)].count("queued") == 1
     attempt(store, job, 3, 50.0).end("done", attempts=2)
     assert packing.compact(store, job) == 1
-    assert packing.ends(store, "s", packing.heads(store, "s"))[job.run_id(3)]["state"] == "done"
+    assert packing.ends(store, "s", run_log.heads(store, "s"))[job.run_id(3)]["state"] == "done"
 
 
 def test_stray_files_beside_a_log_hide_none_of_it(tmp_path: Path) -> None:
@@ -74,7 +75,7 @@ def test_stray_files_beside_a_log_hide_none_of_it(tmp_path: Path) -> None:
     for stray in (".json~", " (copy).json", ".json.bak"):
         (tmp_path / (layout.log_entry("s", job.run_id(0), 2).removesuffix(".json") + stray)).touch()
     (tmp_path / layout.logs_of("s") / "notes-000009.json").touch()
-    assert packing.heads(store, "s") == {job.run_id(0): 2}
+    assert run_log.heads(store, "s") == {job.run_id(0): 2}
 
 
 def test_rows_are_the_same_from_segments_as_from_logs(store: Store) -> None:
@@ -101,7 +102,7 @@ def test_two_that_pack_the_same_runs_do_no_harm(store: Store) -> None:
     packing.compact(store, job)
     again = segments.decode(store.get(layout.segment("s", 1)).data, "x")
     store.put(layout.segment("s", 2), store.get(layout.segment("s", 1)).data + b"", if_absent=True)
-    newest = packing.heads(store, "s")
+    newest = run_log.heads(store, "s")
     assert len(packing.ends(store, "s", newest)) == len(again.runs) == 8
     assert len(rows.rows(store)) == 8
 

@@ -13,7 +13,7 @@ import servers
 from hostler.records.run import handoff
 from hostler.records.run.handoff import Handoff
 from hostler.records.series.points import PointReader
-from hostler.sdk.current import CURRENT
+from hostler.sdk.start import CURRENT
 
 
 class Handed:

@@ -15,7 +15,7 @@ from hostler.errors import HostlerError, UsageError
 from hostler.manager import Manager, TestManager
 from hostler.records.run import handoff
 from hostler.records.run.handoff import Handoff
-from hostler.sdk.current import CURRENT
+from hostler.sdk.start import CURRENT
 
 
 class Model:

@@ -12,8 +12,8 @@ from typing import Any
 
 import pytest
 
-from hostler.sdk.checkpoint import host_memory, target
-from hostler.sdk.checkpoint.target import PAGE, Target
+from hostler.sdk.checkpoint import host_memory, part
+from hostler.sdk.checkpoint.part import PAGE, Target
 
 SIZE = 5 * PAGE + 123
 
@@ -61,6 +61,6 @@ def test_a_full_disk_is_an_error_whichever_way(tmp_path: Path, monkeypatch: pyte
         raise OSError(errno.ENOSPC, "No space left on device")
 
     with Target(tmp_path / "file", direct=True) as file:
-        monkeypatch.setattr(target.os, "pwrite", full)
+        monkeypatch.setattr(part.os, "pwrite", full)
         with pytest.raises(OSError, match="No space left"):
             file.put(0, filled())

@@ -12,8 +12,8 @@ from hostler.errors import StoreError
 from hostler.records.checkpoint import saved_folder
 from hostler.records.checkpoint.saved_folder import FileSum, Mark
 from hostler.sdk.checkpoint.checkpointer import Checkpointer
+from hostler.sdk.checkpoint.folder import Told, ToldFromAfar, ToldHere, told, wait_for
 from hostler.sdk.checkpoint.policy import Policy
-from hostler.sdk.checkpoint.rank_parts import Told, ToldFromAfar, ToldHere, told, wait_for
 from hostler.sdk.ranks.board import Board, Note
 
 ROWS = [FileSum("state-0001.json", [(3, 7)])]

@@ -13,8 +13,7 @@ import pytest
 from hostler.search import telling
 from hostler.search.asha import Asha
 from hostler.search.base import Pruner
-from hostler.search.hyperband import Hyperband
-from hostler.search.pruners import Median
+from hostler.search.pruners import Hyperband, Median
 from hostler.search.search import Search
 from search_world import Curve, Simulation
 

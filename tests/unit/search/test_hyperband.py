@@ -3,7 +3,7 @@ from __future__ import annotations
 from collections import Counter
 
 from hostler.search.base import Go, Pause, Place, Resume
-from hostler.search.hyperband import Hyperband
+from hostler.search.pruners import Hyperband
 
 BAND = Hyperband(1, 27, 3)
 RUNS = [f"{n:07d}-s-x" for n in range(400)]

@@ -2,8 +2,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from hostler.spec.place import find_project
-from hostler.spec.project import default_project
+from hostler.spec.project import default_project, find_project
 
 
 def test_the_nearest_file_above_is_found(tmp_path: Path) -> None:

@@ -6,8 +6,7 @@ import pytest
 
 from hostler.errors import SpecError
 from hostler.search.asha import Asha
-from hostler.search.hyperband import Hyperband
-from hostler.search.pruners import Median, Patience, pruner
+from hostler.search.pruners import Hyperband, Median, Patience, pruner
 from hostler.spec.pruning import Prune, parse
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from hostler.spec.formats import burst, quickstart, shell, startup
+from hostler.spec.formats import burst, cloudl_folder, shell, startup
 from hostler.spec.formats.startup import Startup
 
 AT = "user_files/user_startup.sh"
@@ -122,11 +122,11 @@ def test_quick_start_says_how_many_and_where() -> None:
     text = "WORKERS=4\nARCHIVE=5\nBASE=./user_files\nclouDL my-project faces --archive $ARCHIVE \\\n"
     text += "  --datapth $BASE/data.tar.gz --cluster $WORKERS $BASE/configs.json \\\n"
     text += "  $BASE/user_startup.sh --newer 3\n"
-    found = quickstart.read(text)
+    found = cloudl_folder.read_quickstart(text)
     assert (found.workers, found.archive, found.data) == (4, 5, "./user_files/data.tar.gz")
     assert (found.project, found.bucket) == ("my-project", "my-project-faces")
     assert found.notes == ("quick_start.sh: --newer is not carried over",)
-    assert quickstart.read("echo hi\n") == quickstart.QuickStart()
+    assert cloudl_folder.read_quickstart("echo hi\n") == cloudl_folder.QuickStart()
 
 
 TRAIN = """#!/bin/bash

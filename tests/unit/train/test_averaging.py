@@ -4,8 +4,8 @@ import pytest
 import torch
 
 from hostler.errors import SpecError
-from hostler.train.averaging import Average
 from hostler.train.config import Config
+from hostler.train.parts import Average
 
 
 class Model(torch.nn.Module):

@@ -12,7 +12,7 @@ import torch
 from hostler.errors import SpecError
 from hostler.train import ranks
 from hostler.train.config import Config
-from hostler.train.fused import alike, layers, rows
+from hostler.train.fused import alike, layers
 from hostler.train.fused.group import Group
 from hostler.train.fused.together import Member, together
 from hostler.train.parts import assemble
@@ -269,7 +269,7 @@ def test_rows_of_pixels_give_the_convolution_and_its_gradients() -> None:
     x = torch.randn(2, 3, 2, 6, 7, dtype=torch.float64, generator=chance, requires_grad=True)
     weight = torch.randn(2, 4, 2, 3, 5, dtype=torch.float64, generator=chance, requires_grad=True)
     bias = torch.randn(2, 4, dtype=torch.float64, generator=chance, requires_grad=True)
-    ours = rows.conv(x, weight, bias, (1, 2))
+    ours = layers.conv(x, weight, bias, (1, 2))
     theirs = layers.apart(
         torch.nn.functional.conv2d(
             layers.beside(x), weight.flatten(0, 1), bias.flatten(), padding=(1, 2), groups=2

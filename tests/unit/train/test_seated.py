@@ -10,7 +10,7 @@ import pytest
 import torch
 
 from hostler.records.run import handoff
-from hostler.sdk.current import CURRENT
+from hostler.sdk.start import CURRENT
 from hostler.train import ranks
 from hostler.train.config import Config
 from hostler.train.fused.group import Group

@@ -7,8 +7,8 @@ from hostler.errors import MachineError, SpecError
 from hostler.sdk.params import defaults
 from hostler.train.config import Config
 from hostler.train.data.feed import Share
+from hostler.train.evaluation import Meter
 from hostler.train.identity import ELSEWHERE, params_of
-from hostler.train.meter import Meter
 from hostler.train.ranks import Ranks, device_of, meet
 
 CPU = torch.device("cpu")

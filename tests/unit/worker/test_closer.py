@@ -13,6 +13,7 @@ import pytest
 
 from hostler.records import layout
 from hostler.records.rows import rows
+from hostler.records.run import log as run_log
 from hostler.records.series import packing
 from hostler.records.sweep import sweeps
 from hostler.spec.job import Notify
@@ -214,7 +215,7 @@ def test_who_finds_a_sweep_over_packs_what_others_left(world: World, monkeypatch
     for _ in range(4):
         world.work(runs=2)
     assert (
-        len(packing.covered(packing.read(world.store, job.name), packing.heads(world.store, job.name)).rows)
+        len(packing.covered(packing.read(world.store, job.name), run_log.heads(world.store, job.name)).rows)
         == 8
     )
     assert len(list(world.store.list(layout.segments(job.name)))) == 1

@@ -7,6 +7,7 @@ import pytest
 
 from hostler.records import layout
 from hostler.records.rows import rows
+from hostler.records.run import log as run_log
 from hostler.records.run.log import RunKey
 from hostler.records.series import packing, segments
 from hostler.store.base import StoreError
@@ -36,7 +37,7 @@ def test_a_worker_packs_what_it_ended_from_memory(world: World, monkeypatch: pyt
     assert world.work() == 0
     found = packing.read(world.store, job.name)
     assert [segment.rows for segment in found.values()] == [4, 4]
-    newest = packing.heads(world.store, job.name)
+    newest = run_log.heads(world.store, job.name)
     assert sorted(packing.covered(found, newest).rows) == [job.run_id(n) for n in range(8)]
     group = next(one for one in found[1].header["tracks"] if "loss" in one["names"])
     assert group["counts"] == [3, 3, 3, 3]
@@ -55,7 +56,7 @@ def test_what_is_left_goes_when_the_worker_leaves(world: World, monkeypatch: pyt
     assert (
         len(
             packing.ends(
-                world.store, job.name, {**packing.heads(world.store, job.name), "x": 1, "y": 2, "z": 3}
+                world.store, job.name, {**run_log.heads(world.store, job.name), "x": 1, "y": 2, "z": 3}
             )
         )
         == 3

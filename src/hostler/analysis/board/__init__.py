@@ -1,16 +1,14 @@
 """The dashboard: a store in the browser, live. Files of the page are in `page/`.
 
-serve.py        starts the dashboard: port, guard, watcher, server
+serve.py        starts the dashboard: port, guard, watcher, server; bounds its connections
 app.py          addresses of the web application and their handlers
 door.py         every request passes here first
 guard.py        rules by which a request is let in
 token.py        the token that opens a dashboard, and its file
-connections.py  bounds the number and time of connections
 watcher.py      one thread looks at the store for all open pages
 live.py         runs of a store, kept up to date
 shape.py        runs and sweeps as plain data for the page
-replies.py      answers as JSON, failures included
-answers.py      details besides the rows: a run, a comparison, errors, workers
+replies.py      answers as JSON, failures included: rows, a run, a comparison, errors, workers
 curvebook.py    curves of runs, read on and thinned
 logpage.py      a run's log: its end, new lines, search
 deeds.py        stop and retry, asked for by the page

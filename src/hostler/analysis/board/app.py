@@ -19,7 +19,7 @@ from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response, StreamingResponse
 from starlette.routing import Route
 
-from hostler.analysis.board import answers, deeds, logpage, replies, shape
+from hostler.analysis.board import deeds, logpage, replies, shape
 from hostler.analysis.board.curvebook import CurveBook
 from hostler.analysis.board.deeds import Wake
 from hostler.analysis.board.door import Door
@@ -164,16 +164,16 @@ class _Board:
 
     def run(self, request: Request) -> Any:
         row = self._one(request)
-        return {**shape.row(row), **answers.run(self._store, row.key)}
+        return {**shape.row(row), **replies.run(self._store, row.key)}
 
     def compare(self, request: Request) -> Any:
-        return answers.compare(self._rows(request)[:50])
+        return replies.compare(self._rows(request)[:50])
 
     def errors(self, request: Request) -> Any:
         name = request.query_params.get("sweep")
         chosen = [self._sweep(name)] if name else list(self._live.sweeps.values())
         rows = [row for one in chosen for row in list(one.rows.values()) if row.failure]
-        return answers.errors(self._store, rows)
+        return replies.errors(self._store, rows)
 
     def log(self, request: Request) -> Any:
         asked, row = request.query_params, self._one(request)
@@ -184,7 +184,7 @@ class _Board:
         return logpage.tail(self._store, row.id)
 
     def workers(self, request: Request) -> Any:
-        return answers.workers(self._store)
+        return replies.workers(self._store)
 
     def stop(self, runs: Sequence[str]) -> Any:
         return self._did(deeds.stop(self._store, self._named(runs)))

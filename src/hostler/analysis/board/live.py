@@ -17,7 +17,7 @@ from hostler.errors import MissingError, StoreError
 from hostler.records import layout
 from hostler.records.launch import serving
 from hostler.records.rows import Alive, Row, end_facts, facts_of, row_of, shown, unreadable
-from hostler.records.run import heartbeats
+from hostler.records.run import heartbeats, log
 from hostler.records.run.log import RunKey, index_of
 from hostler.records.series import packing
 from hostler.records.series.packing import Ended
@@ -164,7 +164,7 @@ class LiveStore:
             self._bump(one)
         assert one.job is not None
         after = "" if whole or fresh else _first_open(one)
-        found = packing.heads(self.store, one.name, after)
+        found = log.heads(self.store, one.name, after)
         changed = {run for run, k in found.items() if one.heads.get(run) != k}
         one.heads |= found
         again = {r.id for r in one.rows.values() if r.state == RUNNING and r.session in moved}

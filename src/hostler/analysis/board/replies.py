@@ -6,6 +6,7 @@ import asyncio
 import re
 from bisect import bisect_right
 from collections.abc import AsyncIterator, Callable, Sequence
+from dataclasses import asdict
 from typing import Any
 
 from starlette.requests import ClientDisconnect, Request
@@ -15,8 +16,14 @@ from hostler.analysis.board import shape
 from hostler.analysis.board.live import LiveSweep
 from hostler.analysis.board.watcher import Watcher
 from hostler.analysis.plain import dumps
+from hostler.analysis.spend import spend
 from hostler.errors import HostlerError, MissingError, UsageError
 from hostler.records.rows import Row
+from hostler.records.run import heartbeats, run_details
+from hostler.records.run.log import RunKey
+from hostler.records.sweep import error_groups
+from hostler.spec.params import flatten
+from hostler.store import Store
 
 _SPAN = re.compile(r"(\d{1,12})(?:-(\d{1,12}))?", re.ASCII)
 
@@ -121,3 +128,63 @@ async def lines(watcher: Watcher, one: LiveSweep) -> AsyncIterator[bytes]:
 def _line(one: LiveSweep, rows: Sequence[Row], version: int, last: bool) -> bytes:
     total = max(one.expected - one.hidden, 0)
     return dumps({"version": version, "total": total, "last": last, **shape.table(rows)}) + b"\n"
+
+
+# Answers to the page besides the rows: a run, a comparison, errors, workers and their spend.
+
+
+def run(store: Store, key: RunKey) -> dict[str, Any]:
+    """Everything of one run that has a page of its own."""
+    found = run_details.read(store, key)
+    ran = found.environment or {}
+    return {
+        "attempts": [{**asdict(one), "words": one.words} for one in found.tries],
+        "events": [asdict(one) for one in found.events],
+        "totals": found.metrics,
+        "checkpoints": [asdict(one) for one in found.checkpoints],
+        "outputs": [{"name": f.get("name"), "size": f.get("size")} for f in found.outputs],
+        "environment": {k: v for k, v in ran.items() if isinstance(v, (str, int, float))},
+        "command": list(ran.get("command") or found.job.command),
+        "result": found.result,
+        "failure": found.row.failure,
+        "notes": found.job.notes,
+    }
+
+
+def compare(rows: Sequence[Row]) -> dict[str, Any]:
+    """Only what differs between runs: parameters, then last values of metrics. Pure."""
+    params = _differing([flatten(row.params) for row in rows])
+    metrics = [{n: v for n, v in r.metrics.items() if not n.startswith("system/")} for r in rows]
+    facts = _differing([{"state": r.state, "host": r.host, "code": r.code[:12]} for r in rows])
+    return {
+        "runs": [{"id": r.id, "name": r.name} for r in rows],
+        "same": sum(1 for _ in flatten(rows[0].params)) - len(params) if rows else 0,
+        "params": params,
+        "facts": facts,
+        "metrics": _differing(metrics),
+    }
+
+
+def _differing(records: Sequence[dict[str, Any]]) -> dict[str, list[Any]]:
+    names = dict.fromkeys(name for record in records for name in record)
+    columns = {name: [record.get(name) for record in records] for name in names}
+    return {name: cells for name, cells in columns.items() if len({repr(c) for c in cells}) > 1}
+
+
+def errors(store: Store, rows: Sequence[Row]) -> list[dict[str, Any]]:
+    ours = [row for row in rows if not row.trashed]
+    return [asdict(group) for group in error_groups.groups(list(error_groups.failed(store, ours)))]
+
+
+def workers(store: Store) -> dict[str, Any]:
+    """Workers with a heartbeat, and their cost as far as it is known."""
+    found = []
+    for session in heartbeats.etags(store):
+        try:
+            beat = heartbeats.read(store, session)
+        except HostlerError:  # written by a newer version, or damaged
+            continue
+        if beat is not None:
+            kept = {n: v for n, v in beat.items() if isinstance(v, (str, int, float, bool))}
+            found.append({**kept, "session": session, "runs": list(beat.get("runs") or {})})
+    return {"workers": found, "spend": spend(store)}

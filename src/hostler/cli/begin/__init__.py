@@ -1,11 +1,9 @@
 """Verbs under "Begin".
 
 verbs.py             their options
-init.py              `hostler init`: writes the files of a project
-trainer_template.py  `init --template trainer`: the trainer as the user's own package
-import_.py           `hostler import`: writes files of other tools as ours
+init.py              `hostler init`: writes the files of a project; `--template trainer`
+import_.py           `hostler import`: writes files of other tools as ours; a folder of clouDL's
 import_file.py       one such file
-import_folder.py     a folder of clouDL's
 doctor.py            `hostler doctor`: asks for all checks
 demo.py              `hostler demo`: six runs, one worker killed
 demo_cloud.py        `hostler demo gce`: four runs, one emulated VM preempted

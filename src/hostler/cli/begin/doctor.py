@@ -22,9 +22,8 @@ from hostler.backends import registry
 from hostler.backends.doctor import BAD, NONE, OK, WARN, Check
 from hostler.cli.doctor import clock, clouds, credentials, fleets, packages, stores, this_machine
 from hostler.cli.terminal import output
-from hostler.cli.terminal.paint import paint
-from hostler.spec.place import default_store
-from hostler.spec.project import Project
+from hostler.cli.terminal.screen import paint
+from hostler.spec.project import Project, default_store
 
 COLOURS = {OK: "green", NONE: "", WARN: "yellow", BAD: "red"}
 STORE = 10.0  # seconds for a store that does not answer: whoever asks the doctor waits

@@ -15,7 +15,7 @@ from hostler.spec.formats import burst, machines
 from hostler.spec.formats.foreign import Foreign
 from hostler.spec.formats.reading import is_foreign, recognise
 from hostler.spec.formats.writing import to_yaml
-from hostler.spec.place import NAMES
+from hostler.spec.project import NAMES
 
 
 @dataclass(frozen=True)

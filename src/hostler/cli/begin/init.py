@@ -11,12 +11,11 @@ import click
 import yaml
 
 from hostler.backends.project_file import load_project
-from hostler.cli.begin import trainer_template
 from hostler.cli.terminal import output
 from hostler.cli.terminal.ask import ask_text
 from hostler.errors import MachineError, UsageError
 from hostler.spec.argv import split_command
-from hostler.spec.place import NAMES
+from hostler.spec.project import NAMES
 from hostler.spec.script import INTERPRETERS
 from hostler.store.registry import open_store
 
@@ -50,8 +49,8 @@ def _of_script(folder: Path, name: str, *, yes: bool) -> dict[str, str]:
 
 
 def _of_trainer(name: str, *, yes: bool) -> dict[str, str]:
-    project = _project(name, trainer_template.COMMAND, trainer_template.METRIC, _asked_store(yes=yes))
-    return {"hostler.yaml": project, "setup.sh": SETUP, **trainer_template.texts(name)}
+    project = _project(name, TRAINER_COMMAND, TRAINER_METRIC, _asked_store(yes=yes))
+    return {"hostler.yaml": project, "setup.sh": SETUP, **template_texts(name)}
 
 
 def _guess(folder: Path) -> str:
@@ -178,3 +177,28 @@ def _report(folder: Path, names: list[str], written: list[str], as_json: bool, l
 def _short(names: list[str]) -> str:
     """Names for a line, each folder once."""
     return ", ".join(dict.fromkeys(re.sub("/.*", "/", name) for name in names))
+
+
+# `hostler init --template trainer`: the trainer as a package of the user's own, and what runs it.
+#
+# The package is the trainer's own source, under another name: what is tested there is what is written here.
+
+
+TRAINER_COMMAND = "python train.py config.yaml"
+TRAINER_METRIC = "test/last/accuracy"
+PACKAGE = "trainer"
+
+_HERE = Path(__file__).parent
+_OURS = re.compile(r"\bhostler\.train\b")
+
+
+def template_texts(name: str) -> dict[str, str]:
+    """path → text, of all but hostler.yaml."""
+    shipped = sorted((_HERE / "trainer_project").glob("*.txt"))
+    found = {one.name.removesuffix(".txt"): one.read_text(encoding="utf-8") for one in shipped}
+    found["README.md"] = f"# {' '.join(name.split())}\n\n{found['README.md']}"
+    source = _HERE.parents[1] / "train"
+    for one in sorted(source.rglob("*.py")):
+        text = _OURS.sub(PACKAGE, one.read_text(encoding="utf-8"))
+        found[f"{PACKAGE}/{one.relative_to(source).as_posix()}"] = text
+    return found

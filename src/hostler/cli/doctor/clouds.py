@@ -14,7 +14,8 @@ from hostler.backends.registry import BACKENDS, backend_of
 from hostler.cli.here import open_at
 from hostler.cli.terminal.ask import ask
 from hostler.errors import HostlerError, StoreGone
-from hostler.fleet.machines import is_open, owned
+from hostler.fleet.fleet_choice import owned
+from hostler.fleet.machines import is_open
 from hostler.money import tariff
 from hostler.spec.names import as_label, slug
 from hostler.spec.project import Fleet, Project

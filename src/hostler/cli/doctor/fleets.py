@@ -11,7 +11,7 @@ from hostler.backends.registry import BACKENDS, backend_of
 from hostler.cli.here import open_at
 from hostler.errors import HostlerError
 from hostler.fleet import ready
-from hostler.fleet.machines import owned
+from hostler.fleet.fleet_choice import owned
 from hostler.spec.project import Fleet, Project
 from hostler.store import Store
 from hostler.store.registry import is_folder

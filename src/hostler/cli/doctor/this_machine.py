@@ -15,8 +15,7 @@ from hostler.backends import registry
 from hostler.backends.doctor import BAD, NONE, OK, WARN, Check, ask
 from hostler.errors import HostlerError
 from hostler.spec.job import PythonEnv
-from hostler.spec.place import find_project
-from hostler.spec.project import Fleet, Project
+from hostler.spec.project import Fleet, Project, find_project
 from hostler.spec.units import show_size
 from hostler.worker.run import leftovers, nvml
 

@@ -13,6 +13,7 @@ from hostler.cli.terminal import output
 from hostler.cli.terminal.ask import ask
 from hostler.records import garbage
 from hostler.records.garbage import OVER, Waste
+from hostler.records.rows import FEW
 from hostler.records.run.heartbeats import store_time
 from hostler.records.series import packing
 from hostler.records.sweep import sweeps
@@ -82,4 +83,4 @@ def _json(found: Waste) -> dict[str, object]:
 def _pack(store: Store) -> None:
     for name in sweeps.names(store):
         if sweeps.is_there(store, name):
-            packing.compact(store, sweeps.load(store, name), least=packing.FEW)
+            packing.compact(store, sweeps.load(store, name), least=FEW)

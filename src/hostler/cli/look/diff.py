@@ -12,7 +12,7 @@ from hostler.cli import here
 from hostler.cli.look.codediff import Change, compare
 from hostler.cli.look.show import code_text, command_line
 from hostler.cli.terminal import output
-from hostler.cli.terminal.paint import columns, paint, title
+from hostler.cli.terminal.screen import columns, paint, title
 from hostler.records.run import resolve, run_details
 from hostler.records.run.run_details import Dossier
 

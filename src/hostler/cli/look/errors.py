@@ -9,7 +9,7 @@ import click
 
 from hostler.cli import here
 from hostler.cli.terminal import named_rows, output
-from hostler.cli.terminal.paint import paint, title
+from hostler.cli.terminal.screen import paint, title
 from hostler.records.rows import Row, rows
 from hostler.records.sweep.error_groups import Failed, Group, failed, groups
 from hostler.store import Store

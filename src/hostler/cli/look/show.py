@@ -12,7 +12,7 @@ import click
 
 from hostler.cli import here
 from hostler.cli.terminal import output
-from hostler.cli.terminal.paint import columns, paint, state, title
+from hostler.cli.terminal.screen import columns, paint, state, title
 from hostler.cli.terminal.table import state_text, with_others
 from hostler.records.run import resolve, run_details
 from hostler.records.run.history import Event, Try

@@ -3,30 +3,28 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from hostler import settings
-from hostler.backends import registry
 from hostler.cli import here
-from hostler.cli.look.cost import by_hand_line
-from hostler.cli.terminal import named_rows, output
-from hostler.cli.terminal.hints import worker_command
-from hostler.cli.terminal.output import Say
-from hostler.cli.terminal.table import nobody, print_table, watch_table
+from hostler.cli.terminal import output
+from hostler.cli.terminal.table import need_a_worker, print_table, watch_table
 from hostler.errors import DamagedError, MissingError, NewerFormatError
-from hostler.records.launch import costs, launches, serving
-from hostler.records.launch.costs import SweepCost
-from hostler.records.launch.settlement import Spend
+from hostler.records.launch import costs, launches
 from hostler.records.rows import Row, rows
-from hostler.records.run import resolve
 from hostler.records.run.log import CAP
 from hostler.records.sweep import summary, sweeps
 from hostler.records.sweep.summary import Summary
 from hostler.spec.states import PAUSED, QUEUED
 from hostler.spec.units import show_duration, show_money
 from hostler.store import Store
+
+if TYPE_CHECKING:
+    from hostler.cli.terminal.output import Say
+    from hostler.records.launch.costs import SweepCost
+    from hostler.records.launch.settlement import Spend
 
 HERE = "here"  # a fleet that no file names
 MANY = 20  # a sweep of more runs is one line, unless it is named
@@ -45,7 +43,7 @@ def command(
 ) -> int:
     """List runs: running, waiting, ended. Large sweeps are one line each, unless they are named."""
     store, say = here.open_here(store_url), output.saying()
-    chosen = list(dict.fromkeys(resolve.sweep(store, name) for name in names)) or sweeps.names(store)
+    chosen = _named(store, names) or sweeps.names(store)
     if only_sweeps:
         return _sweeps(store, chosen, as_json, say)
     whole = bool(names or states or tags or as_json)
@@ -69,11 +67,11 @@ def command(
         lines = [one for one in _summaries(store, chosen, say) if _has_line(one)]
     elif found:
         print_table(found)
-    waiting = _in_queues() if _any_queued(found, lines) or any(row.forming for row in found) else []
-    _print(store, lines, say, hint=not waiting)
-    if found and not watch and not lines and not waiting:
+    queues = _in_queues() if _any_queued(found, lines) or any(row.forming for row in found) else []
+    _print(store, lines, say, hint=not queues)
+    if found and not watch and not lines and not queues:
         _hint(store, found, say)
-    for line in (*waiting, *_forming(store, found)):
+    for line in (*queues, *_forming(store, found)):
         click.echo(f"  {line}")
     for line in [] if names or states or tags else _by_hand(store):
         click.echo(line)
@@ -82,10 +80,24 @@ def command(
     return 0
 
 
+def _named(store: Store, names: tuple[str, ...]) -> list[str]:
+    """Sweeps that these words mean."""
+    if not names:
+        return []
+    from hostler.records.run import resolve  # only for words
+
+    return list(dict.fromkeys(resolve.sweep(store, name) for name in names))
+
+
 def _by_hand(store: Store) -> list[str]:
     """Machines that work on nothing, and cost. What cannot be read was said with the sweeps' costs."""
     found = costs.spends(store, settings.timing(), lambda line: None)
-    return [by_hand_line(one) for one in found if one.generation.by_hand and not one.over]
+    there = [one for one in found if one.generation.by_hand and not one.over]
+    if not there:
+        return []
+    from hostler.cli.look.cost import by_hand_line  # another verb
+
+    return [by_hand_line(one) for one in there]
 
 
 def _capped(store: Store, found: list[Row]) -> list[str]:
@@ -115,7 +127,7 @@ def _in_queues() -> list[str]:
 def _forming(store: Store, found: list[Row]) -> list[str]:
     if not any(row.forming for row in found):
         return []
-    from hostler.cli.terminal import hints  # what workers are made of is not needed to look at most runs
+    from hostler.cli.terminal import hints  # with what starts workers: only for runs that wait
 
     return list(hints.lines(store, found))
 
@@ -129,6 +141,8 @@ def _rows(
 ) -> list[Row]:
     if not names:
         return rows(store, [n for n in chosen if whole or not _is_large(store, n)], trash=trash, say=say)
+    from hostler.cli.terminal import named_rows  # only for words
+
     return named_rows.rows_named(store, names, trash=trash, most=MOST, say=say)
 
 
@@ -182,14 +196,21 @@ def _with_cost(store: Store, one: Summary, spends: list[Spend], say: Say) -> Sum
 
 
 def _print(store: Store, found: list[Summary], say: Say, *, hint: bool = True) -> None:
-    served = serving.look(store, say) if hint and any(one.counts.get(QUEUED, 0) for one in found) else None
+    queued = [one.name for one in found if hint and one.counts.get(QUEUED) and not one.halted]
+    left = _left(store, queued, say) if queued else {}
     for one in found:
         click.echo(_line(one))
         if one.unlogged:
             click.echo(f"  → {one.unlogged}", err=True)
-        open_to_all = served and one.counts.get(QUEUED) and not one.halted and not served.serves(one.name)
-        if open_to_all and not registry.this_machine().starting(store.url, one.name):
-            click.echo(f"  → nobody works on it: {worker_command(store)}", err=True)
+        if one.name in left:
+            click.echo(f"  → nobody works on it: {left[one.name]}", err=True)
+
+
+def _left(store: Store, names: list[str], say: Say) -> dict[str, str]:
+    """sweep → the command that starts a worker, of those that nobody works on."""
+    from hostler.cli.terminal import hints  # with what starts workers: only for runs that wait
+
+    return dict.fromkeys(hints.unserved(store, names, say), hints.worker_command(store))
 
 
 def _line(found: Summary) -> str:
@@ -228,6 +249,10 @@ def _nothing(store: Store, *, filtered: bool) -> str:
 
 
 def _hint(store: Store, found: list[Row], say: Say) -> None:
-    hint = nobody(store, found, say)
+    if not need_a_worker(found):
+        return
+    from hostler.cli.terminal import hints  # with what starts workers: only for runs that wait
+
+    hint = hints.nobody(store, found, say)
     if hint:
         click.echo(f"  → {hint}", err=True)

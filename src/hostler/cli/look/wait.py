@@ -9,8 +9,9 @@ import click
 
 from hostler.cli import here
 from hostler.cli.terminal import halted, named_rows, output
-from hostler.cli.terminal.paint import state
-from hostler.cli.terminal.table import nobody, state_text
+from hostler.cli.terminal.hints import nobody
+from hostler.cli.terminal.screen import state
+from hostler.cli.terminal.table import state_text
 from hostler.errors import UsageError
 from hostler.fleet.pending import goes_on
 from hostler.records.rows import Row, rows

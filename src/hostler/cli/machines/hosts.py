@@ -7,7 +7,8 @@ from collections.abc import Iterator, Sequence
 from hostler.backends.base import Address, Cloud, Named
 from hostler.backends.registry import BACKENDS, backend_of
 from hostler.errors import UsageError
-from hostler.fleet.machines import key_folder, owned
+from hostler.fleet.fleet_choice import owned
+from hostler.fleet.machines import key_folder
 from hostler.remote import keypair
 from hostler.remote.target import Target, parse
 from hostler.spec.project import Fleet, Project

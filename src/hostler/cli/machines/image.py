@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+import shutil
+import subprocess
+from collections.abc import Sequence
 from pathlib import Path
 
-from hostler.cli.machines import image_cloud, image_docker
+import click
+
+from hostler.cli import here
+from hostler.cli.machines import image_cloud
 from hostler.cli.machines.image_cloud import Site, Wanted
-from hostler.errors import UsageError
+from hostler.errors import MachineError, UsageError
 from hostler.spec import dockerfile
+from hostler.spec.project import Project
 
 
 def build(
@@ -38,7 +45,7 @@ def build(
                 "--docker cannot be combined with --family, --script or --from-vm",
                 hint="leave --docker out, or the others",
             )
-        return image_docker.build(tag, docker_base or dockerfile.BASE, push=push)
+        return build_docker(tag, docker_base or dockerfile.BASE, push=push)
     if family is None:
         raise UsageError(
             "the kind of image is not given",
@@ -60,3 +67,59 @@ def delete(
 ) -> int:
     """Delete the old images of a family, after asking; what hostler did not make stays."""
     return image_cloud.delete(family, keep, Site(on, project, zone), yes=yes)
+
+
+# `hostler image build --docker`: an image with a project's packages, for workers that are containers.
+
+
+PROGRAMS = ("docker", "podman")
+FILE = "Dockerfile"
+
+
+def build_docker(tag: str | None, base: str, *, push: bool) -> int:
+    """Write the Dockerfile, if there is none; with a tag, build and push it."""
+    project = here.project()
+    path = _written(project, base)
+    if tag is None:
+        click.echo(
+            f"hostler: nothing is built; --tag registry/me/{project.name}:1 builds and pushes it", err=True
+        )
+        return 0
+    program = next((name for name in PROGRAMS if shutil.which(name)), None)
+    if program is None:
+        raise MachineError(
+            f"{path.name} cannot be built: neither {' nor '.join(PROGRAMS)} is installed here",
+            hint=f"where one is installed: docker build -t {tag} . && docker push {tag}",
+        )
+    _run([program, "build", "--tag", tag, "--file", str(path), str(project.root)])
+    if push:
+        _run([program, "push", tag])
+    click.echo(tag)
+    click.echo(f"hostler: `image: {tag}` in a fleet uses it", err=True)
+    return 0
+
+
+def _written(project: Project, base: str) -> Path:
+    """Write the Dockerfile, unless a person has one."""
+    path = project.root / FILE
+    wanted = project.python.requirements
+    if wanted and not (project.root / wanted).is_file():
+        raise UsageError(
+            f"{wanted}, named by `python: {{requirements}}`, does not exist", hint="write it first"
+        )
+    try:
+        with open(path, "x", encoding="utf-8") as file:
+            file.write(dockerfile.dockerfile(project, base))
+        click.echo(f"hostler: {path.name} is written", err=True)
+    except FileExistsError:
+        click.echo(f"hostler: {path.name} exists already and is used as it is", err=True)
+    except OSError as error:
+        raise MachineError(f"{path}: {error.strerror}") from None
+    return path
+
+
+def _run(words: Sequence[str]) -> None:
+    code = subprocess.run(words).returncode
+    if code:
+        login = f"; {words[0]} login REGISTRY, if it does not know you" if words[1] == "push" else ""
+        raise MachineError(f"{words[0]} {words[1]} ended with {code}", hint=f"its output is above{login}")

@@ -21,7 +21,7 @@ from hostler.cli import here
 from hostler.cli.machines import image_recipe
 from hostler.cli.terminal import output
 from hostler.cli.terminal.ask import ask
-from hostler.cli.terminal.paint import columns
+from hostler.cli.terminal.screen import columns
 from hostler.errors import MissingError, UsageError
 from hostler.fleet.fleet_choice import fleet_of
 from hostler.money import tariff

@@ -2,14 +2,11 @@
 
 verbs.py         their options
 run.py           `hostler run`: submits a run, starts a worker, follows it
-sweep.py         `hostler sweep`: submits a sweep file, starts workers
+sweep.py         `hostler sweep`: submits a sweep file, starts workers; `--try`: its first run, here
 plan.py          `hostler plan`: says what a sweep file would do
 forecast.py      that in words and as JSON
-trial.py         `sweep --try`: the first run, here, until it works
 pricing.py       the price of a launch, shown before it starts
 train.py         `hostler train`: the trainer
-simulate.py      `hostler simulate`: time and cost before anything is spent
-simulated.py     its results as a table and as JSON
+simulate.py      `hostler simulate`: time and cost before anything is spent, as a table and as JSON
 drill.py         `hostler drill`: kills a script, says what it does not save
-drill_report.py  its findings for people and programs
 """

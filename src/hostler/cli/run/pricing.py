@@ -4,20 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from hostler import settings
-from hostler.backends.prices import FleetPrice, ZonePrice
-from hostler.cli.terminal.ask import ask
 from hostler.errors import UsageError
-from hostler.fleet.launcher import Launcher
-from hostler.money import funding
-from hostler.money.funding import Asked, Funded
+from hostler.fleet.launcher import Launcher, foresee
+from hostler.money.tariff import Asked, Funded
 from hostler.spec.job import Job
 from hostler.spec.units import show_duration, show_money
 from hostler.store import Store
+
+if TYPE_CHECKING:
+    from hostler.backends.prices import FleetPrice, ZonePrice
 
 ZONES = 8  # that are shown; the cheapest
 NO_PRICE = (
@@ -47,9 +47,11 @@ def outlay(
     warned = workers.plan([job.name for job in jobs], runs).warnings if asked.billed else ()
     try:
         if settle and asked.budgets and asked.price.worker:
+            from hostler.money import funding  # only where a budget is kept
+
             workers.settle(store)
             funding.settle(store, asked, settings.timing())
-        return Outlay(asked, funding.foresee(store, asked, settings.timing()), warnings=warned)
+        return Outlay(asked, foresee(store, asked), warnings=warned)
     except UsageError as error:
         return Outlay(asked, refused=error, warnings=warned)
 
@@ -64,7 +66,11 @@ def agreed(found: Outlay, *, yes: bool) -> bool:
     check(found)
     for line in lines(found):
         click.echo(line, err=True)
-    return not found.costs or ask("Start?", yes=yes)
+    if not found.costs:
+        return True
+    from hostler.cli.terminal.ask import ask
+
+    return ask("Start?", yes=yes)
 
 
 def lines(found: Outlay) -> Iterator[str]:

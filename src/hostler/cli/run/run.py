@@ -6,11 +6,10 @@ import os
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from hostler.backends.base import WorkerInfo
 from hostler.cli import here
 from hostler.cli.run import pricing
 from hostler.cli.run.pricing import Outlay
@@ -19,7 +18,6 @@ from hostler.errors import UsageError
 from hostler.fleet.launcher import Launcher, launcher
 from hostler.fleet.secrets import check_secrets, check_told
 from hostler.fleet.submit import Submitted, draft, named, submit
-from hostler.records.run import resolve
 from hostler.records.sweep import sweeps
 from hostler.spec.argv import command_for, params_of, with_params
 from hostler.spec.job import Job
@@ -27,6 +25,9 @@ from hostler.spec.params import merge, parse_pairs
 from hostler.spec.project import Project
 from hostler.spec.script import in_project
 from hostler.store import Store
+
+if TYPE_CHECKING:
+    from hostler.backends.base import WorkerInfo
 
 
 def command(
@@ -131,6 +132,8 @@ def _from_project(project: Project, words: tuple[str, ...], folder: str) -> Job:
 
 def _like(store: Store, word: str, words: tuple[str, ...]) -> Job:
     """An earlier run's job with other parameters: in its words, where those were verbatim."""
+    from hostler.records.run import resolve
+
     key = resolve.run(store, word)
     old = sweeps.load(store, key.sweep)
     changes: dict[str, Any] = parse_pairs(words)

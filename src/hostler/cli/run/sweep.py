@@ -3,20 +3,25 @@
 from __future__ import annotations
 
 import shlex
+import sys
+import tempfile
+import time
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 import click
 
+from hostler.backends import registry
+from hostler.backends.base import Backend, Launch
 from hostler.backends.project_file import load_sweep
 from hostler.cli import here
 from hostler.cli.look import wait
-from hostler.cli.run import forecast, pricing, trial
+from hostler.cli.run import forecast, pricing
 from hostler.cli.run.pricing import Outlay
 from hostler.cli.terminal import halted, output
 from hostler.cli.terminal.ask import ask, ask_text, asked
 from hostler.errors import UsageError
-from hostler.fleet import again, equal_runs, preview
+from hostler.fleet import again, equal_runs, preview, submit
 from hostler.fleet.init_from import begin_from
 from hostler.fleet.launcher import Launcher, is_served, sweep_launcher
 from hostler.fleet.preview import Outlook
@@ -24,11 +29,18 @@ from hostler.fleet.secrets import check_secrets, check_told
 from hostler.fleet.submit import code_mark
 from hostler.fleet.sweep import Swept, draft_sweep, submit_sweep
 from hostler.records.launch import serving
-from hostler.records.rows import rows
+from hostler.records.rows import Row, rows
+from hostler.records.run import control
+from hostler.records.run.log import RunKey
+from hostler.records.series.logs import LogReader
 from hostler.records.sweep import concurrency, sweeps
-from hostler.spec.job import Job
-from hostler.spec.states import QUEUED, RUNNING
+from hostler.spec.job import Budget, Job
+from hostler.spec.names import slug
+from hostler.spec.project import Fleet, Project
+from hostler.spec.states import DONE, QUEUED, RUNNING
+from hostler.spec.units import show_duration
 from hostler.store import Store
+from hostler.store.registry import open_store
 from hostler.train.fused.offer import offered
 
 TRIAL = 60.0  # seconds a trial may take to show a sign of life
@@ -92,7 +104,7 @@ def command(
     if not _agreed(found, wishes):
         click.echo("hostler: nothing was submitted", err=True)
         return 1
-    if first and not trial.report(trial.try_first(given.project, job, 0, TRIAL), job):
+    if first and not report_trial(try_first(given.project, job, 0, TRIAL), job):
         return 1
     if overwrite and found.there:
         again.put_away(store, job.name)
@@ -211,3 +223,82 @@ def _wait(store: Store, job: Job, quiet: bool) -> int:
         store, lambda: rows(store, [job.name], say=say), None, quiet=quiet, also=[job.name]
     )
     return wait.exit_code(store, found, None, over, [job.name])
+
+
+# `--try`: the first run of a sweep, here, until it shows that it works; in a store of its own.
+#
+# It goes the way every run goes (snapshot, packages, worker), so that what fails here would have failed
+# everywhere. It is over at its first sign of life, or when it ends, or when the time is up.
+
+
+LOOK = 0.2
+PATIENCE = 20.0  # seconds until its worker is killed
+TAIL = 15  # lines of a failed trial's output
+
+
+@dataclass(frozen=True)
+class Trial:
+    row: Row
+    seconds: float
+    output: str
+
+
+def try_first(project: Project, job: Job, index: int, limit: float) -> Trial:
+    """Carry out run `index` until it logs a metric, ends, or `limit` seconds have passed."""
+    alone = replace(job, name="try", rounds=(), runs=(job.params(index),), parallel=None, retries=0)
+    alone = replace(alone, command=job.command_of(index), budget=Budget())
+    with tempfile.TemporaryDirectory(prefix="hostler-try-") as folder:
+        store = open_store(str(Path(folder) / "store"))
+        done = submit.submit(store, project, alone)
+        engine, fleet = registry.this_machine(), Fleet(slug(f"try {folder}"), registry.HERE, slots=1)
+        launch = Launch(store.url, (done.job.name,), sys.executable, project.cache)
+        engine.start(engine.plan(fleet, launch))
+        try:
+            return _watch(store, done.key, limit)
+        finally:
+            control.kill(store, done.key, by="hostler sweep --try")
+            _end(engine, fleet)
+
+
+def report_trial(trial: Trial, job: Job) -> bool:
+    """Print how it went; returns whether the sweep may be submitted."""
+    problem = _problem(trial, job)
+    if problem:
+        click.echo("\n".join(f"  | {line}" for line in trial.output.splitlines()[-TAIL:]), err=True)
+        click.echo(f"hostler: {problem}\n  → nothing was submitted; fix it, then again", err=True)
+        return False
+    took, said = show_duration(round(trial.seconds, 1)), output.metrics_text(trial.row)
+    click.echo(f"hostler: the first run works ({took}{': ' + said if said else ''})", err=True)
+    return True
+
+
+def _problem(trial: Trial, job: Job) -> str:
+    row = trial.row
+    if row.state not in (DONE, QUEUED, RUNNING):
+        return f"the first run failed: {(row.failure or {}).get('message', row.state)}"
+    logged = [name for name in row.metrics if not name.startswith("system/")]
+    if job.metric and row.state == DONE and job.metric not in logged:
+        there = f"it logs {', '.join(logged)}" if logged else "it logs none"
+        return f"the first run is done and has not logged the metric {job.metric}: {there}"
+    return ""
+
+
+def _watch(store: Store, key: RunKey, limit: float) -> Trial:
+    begun = time.monotonic()
+    while True:
+        row = rows(store, [key.sweep])[0]
+        spent = time.monotonic() - begun
+        alive = any(not name.startswith("system/") for name in row.metrics)
+        if row.state not in (QUEUED, RUNNING) or alive or spent >= limit:
+            text = b"".join(piece.data for piece in LogReader(store, key.run).read())
+            return Trial(row, spent, text.decode("utf-8", "replace"))
+        time.sleep(LOOK)
+
+
+def _end(engine: Backend, fleet: Fleet) -> None:
+    """Its worker leaves, for nothing is left; the store goes only after it."""
+    end = time.monotonic() + PATIENCE
+    while engine.list(fleet):
+        if time.monotonic() > end:
+            engine.stop(fleet, now=True)
+        time.sleep(0.05)

@@ -15,7 +15,7 @@ from hostler.cli.terminal.ask import ask
 from hostler.errors import UsageError
 from hostler.records import garbage, trash
 from hostler.records.rows import Row, rows
-from hostler.records.series import packing
+from hostler.records.run import log
 from hostler.records.sweep import sweeps
 from hostler.spec.states import QUEUED, RUNNING
 from hostler.store import Store
@@ -112,7 +112,7 @@ def _deletable(taken: Mapping[str, str], row: Row) -> Result:
 def _delete(store: Store, doomed: Sequence[Row], decide: Callable[[], list[Result]]) -> set[str]:
     """Delete those that may go still, by a new decision; each is looked at again in the moment before.
     Returns their ids."""
-    heads = {name: packing.heads(store, name) for name in {row.sweep for row in doomed}}
+    heads = {name: log.heads(store, name) for name in {row.sweep for row in doomed}}
     turns = {name: sweeps.trashed(store, name) for name in heads}
     may = {one.row.id for one in decide() if one.kind == acting.DID and one.row}
     deleted = set[str]()

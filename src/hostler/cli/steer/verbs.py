@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from hostler.cli import options
-from hostler.cli.verb import perform
+from hostler.cli.options import perform
 
 
 @click.command()

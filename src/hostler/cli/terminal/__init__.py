@@ -3,12 +3,10 @@
 output.py      rows as JSON, table or plain lines
 named_rows.py  runs that a person names, as rows
 table.py       the table of runs, live on a terminal
-screen.py      columns cut to the terminal's width, redrawn in place
-paint.py       colour where the terminal shows it
-follow.py      follows a run: its log, then its exit code
+screen.py      colour; columns cut to the terminal's width, redrawn in place
+follow.py      follows a run: its log, whether a worker is at it, its exit code
 loglines.py    fragments of a log to whole lines
-liveness.py    whether a worker still works on a followed run
 halted.py      why a sweep is halted, and what lifts that
-hints.py       commands that get waiting runs a worker
+hints.py       whether a worker takes waiting runs; the command that starts one
 ask.py         asks before something cannot be undone
 """

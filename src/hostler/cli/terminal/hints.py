@@ -1,22 +1,50 @@
-"""Commands that start workers for waiting runs: a fleet of this project, or a worker here."""
+"""Hints on runs that wait: whether a worker takes them, the command that starts one, who has not come yet."""
 
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from hostler.backends.registry import HERE
+from hostler.backends.registry import HERE, this_machine
 from hostler.cli import here
+from hostler.cli.terminal.table import need_a_worker
 from hostler.errors import HostlerError
 from hostler.records import layout
+from hostler.records.launch import serving
+from hostler.records.sweep import sweeps
 from hostler.spec.names import slug
 from hostler.spec.project import Project
+from hostler.spec.states import QUEUED
 from hostler.store import Store
 from hostler.store.registry import is_folder
 
 if TYPE_CHECKING:
+    from hostler.cli.terminal.output import Say
     from hostler.records.rows import Row
+
+
+def nobody(store: Store, found: Sequence[Row], say: Say | None = None) -> str:
+    """A hint if runs wait and no living worker takes them; '' if one does or is about to, or if their sweep
+    is halted."""
+    waiting = need_a_worker(found)
+    if not waiting:
+        return ""
+    alone = set(unserved(store, {row.sweep for row in waiting}, say))
+    alone -= {sweep for sweep in alone if sweeps.why_halted(store, sweep, say)}
+    left = [row for row in waiting if row.sweep in alone and not row.by_hand]
+    if not left:
+        own = sum(row.by_hand for row in waiting)
+        return f"{own} of scripts started by hand: each goes on when it is started again" if own else ""
+    kinds = {"queued" if row.state == QUEUED else "lost" for row in left}
+    what = f"{len(left)} {' or '.join(sorted(kinds, reverse=True))} run{'s' * (len(left) != 1)}"
+    return f"nobody works on {what}: {worker_command(store)}"
+
+
+def unserved(store: Store, names: Iterable[str], say: Say | None = None) -> list[str]:
+    """Those of the sweeps that no living worker takes, nor one that is about to start on this machine."""
+    now = serving.look(store, say)
+    return [name for name in names if not now.serves(name) and not this_machine().starting(store.url, name)]
 
 
 def worker_command(store: Store) -> str:
@@ -43,9 +71,6 @@ def _fleets(project: Project, store: Store) -> list[str]:
     if used or is_folder(store.url):
         return used
     return [name for name, fleet in project.fleets.items() if fleet.backend != HERE]
-
-
-# Of runs whose workers have not all come: for whom they wait, in words.
 
 
 def lines(store: Store, found: Sequence[Row]) -> Iterator[str]:

@@ -1,4 +1,4 @@
-"""A table on a terminal: columns cut to its width, and redrawn in place.
+"""Text on a terminal: a table cut to its width and redrawn in place, colour, columns that line up.
 
 What is measured is cells of the screen, of which some letters take two. Whatever is not printable becomes a
 sign or a question mark: names and parameters are other people's, and a terminal obeys what is written to it.
@@ -8,10 +8,13 @@ from __future__ import annotations
 
 import sys
 import unicodedata
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from types import TracebackType
 from typing import Any, TextIO
 
+import click
+
+from hostler import env, terminal
 from hostler.terminal import own, sign
 
 GAP = "  "
@@ -154,3 +157,46 @@ def _cells(letter: str) -> int:
     if unicodedata.combining(letter):
         return 0
     return 2 if unicodedata.east_asian_width(letter) in "WF" else 1
+
+
+# Colour where a terminal shows it and NO_COLOR allows it; columns that line up everywhere.
+
+
+COLOURS = {
+    "running": "cyan",
+    "done": "green",
+    "failed": "red",
+    "diverged": "red",
+    "paused": "yellow",
+    "stopped": "yellow",
+    "pruned": "blue",
+    "queued": "white",
+    "lost": "red",
+    "unreadable": "red",
+}
+
+
+def paint(text: str, colour: str = "", *, bold: bool = False) -> str:
+    """The colour is taken away again where it is not written to a terminal."""
+    if env.no_color():
+        return text
+    begin, end = click.style("\0", fg=colour or None, bold=bold or None).split("\0")
+    return terminal.own(begin) + text + terminal.own(end)
+
+
+def state(word: str) -> str:
+    return paint(word, COLOURS.get(word.split(":")[0].split("?")[0], ""))
+
+
+def title(text: str) -> str:
+    return paint(text, bold=True)
+
+
+def columns(table: Iterable[Sequence[str]], indent: str = "  ", gap: str = "  ") -> list[str]:
+    """Each row as one line, cells under each other."""
+    rows = [list(cells) for cells in table]
+    if not rows:
+        return []
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    form = gap.join(f"{{:<{width}}}" for width in widths)
+    return [(indent + form.format(*cells)).rstrip() for cells in rows]

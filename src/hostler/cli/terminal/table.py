@@ -6,21 +6,19 @@ import shutil
 import sys
 import time
 from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
 
 import click
 
 from hostler import env
-from hostler.backends import registry
 from hostler.cli.terminal import output, screen
-from hostler.cli.terminal.hints import worker_command
-from hostler.cli.terminal.paint import COLOURS, columns, paint
-from hostler.records.launch import serving
-from hostler.records.rows import Row
+from hostler.cli.terminal.screen import COLOURS, columns, paint
 from hostler.records.run.log import CAP, RUNG
-from hostler.records.sweep import sweeps
 from hostler.spec.states import PAUSED, QUEUED, RUNNING
 from hostler.spec.units import show_duration
-from hostler.store import Store
+
+if TYPE_CHECKING:
+    from hostler.records.rows import Row
 
 HEAD = ("NAME", "STATE", "STEP", "METRICS", "TIME", "HOST", "PARAMETERS")
 FIRM = {"NAME": 32, "STATE": 24, "STEP": 12, "TIME": 24}  # columns that a narrow terminal cuts last
@@ -58,23 +56,9 @@ def is_terminal() -> bool:
     return sys.stdout.isatty()
 
 
-def nobody(store: Store, found: Sequence[Row], say: output.Say | None = None) -> str:
-    """A hint if runs wait and no living worker takes them; '' if one does or is about to, or
-    if their sweep is halted."""
-    waiting = [row for row in found if row.state == QUEUED or (row.state == RUNNING and row.stale)]
-    if not waiting:
-        return ""
-    now = serving.look(store, say)
-    names = {row.sweep for row in waiting}
-    served = {name: now.serves(name) or registry.this_machine().starting(store.url, name) for name in names}
-    held = {sweep for sweep, there in served.items() if not there and sweeps.why_halted(store, sweep, say)}
-    unserved = [row for row in waiting if not (served[row.sweep] or row.sweep in held or row.by_hand)]
-    if not unserved:
-        own = sum(row.by_hand for row in waiting)
-        return f"{own} of scripts started by hand: each goes on when it is started again" if own else ""
-    kinds = {"queued" if row.state == QUEUED else "lost" for row in unserved}
-    what = f"{len(unserved)} {' or '.join(sorted(kinds, reverse=True))} run{'s' * (len(unserved) != 1)}"
-    return f"nobody works on {what}: {worker_command(store)}"
+def need_a_worker(found: Sequence[Row]) -> list[Row]:
+    """Runs that nobody has, or whose worker has fallen silent."""
+    return [row for row in found if row.state == QUEUED or (row.state == RUNNING and row.stale)]
 
 
 def state_text(row: Row) -> str:

@@ -30,7 +30,7 @@ from hostler.remote.connection import Connection
 from hostler.remote.frames import Frame
 from hostler.remote.opening import open_channel
 from hostler.remote.target import Target
-from hostler.store.mount import is_network
+from hostler.store.registry import is_network
 
 FAR = "hostler.remote.mirrored"
 ANSWER = 120.0

@@ -34,7 +34,7 @@ from hostler.records.body import (
 )
 from hostler.records.checkpoint import checkpoints, outputs
 from hostler.records.checkpoint.restorer import rows_of
-from hostler.records.run import surroundings
+from hostler.records.run import log, surroundings
 from hostler.records.run.log import RunKey, RunLog
 from hostler.records.run.state import fold
 from hostler.records.series import packing, segments
@@ -133,7 +133,7 @@ def candidates(store: Store, terms: Terms, say: Say = lambda line: None) -> list
     said, and hides no other."""
     found = []
     for name in sweeps.names(store):
-        newest, trashed = packing.heads(store, name), sweeps.trashed(store, name)
+        newest, trashed = log.heads(store, name), sweeps.trashed(store, name)
         ends = packing.ends(store, name, newest)
         for run, k in newest.items():
             if run in trashed:

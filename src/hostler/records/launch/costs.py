@@ -7,14 +7,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from hostler.errors import DamagedError, NewerFormatError
-from hostler.records.launch import launches, ledger, settlement
-from hostler.records.launch.settlement import Spend
-from hostler.records.run import heartbeats
+from hostler.records.launch import launches
 from hostler.records.sweep import sweeps
-from hostler.settings import Timing
 from hostler.store import Store
+
+if TYPE_CHECKING:
+    from hostler.records.launch.settlement import Spend
+    from hostler.settings import Timing
 
 
 @dataclass(frozen=True)
@@ -33,6 +35,9 @@ def spends(store: Store, timing: Timing, say: Callable[[str], None] | None = Non
     known = [one for one in launches.everywhere(store, say) if one.price is not None]
     if not known:
         return []
+    from hostler.records.launch import settlement  # most stores have no launch with a price
+    from hostler.records.run import heartbeats
+
     now = heartbeats.readers_time(store)
     found = []
     for one in known:
@@ -47,6 +52,8 @@ def spends(store: Store, timing: Timing, say: Callable[[str], None] | None = Non
 
 def of_sweep(store: Store, name: str, budget: float | None, found: Sequence[Spend]) -> SweepCost | None:
     """None where nothing is known that costs, and nothing bounds it."""
+    from hostler.records.launch import ledger  # most sweeps have neither a price nor a budget
+
     account, first = ledger.read(store, name), sweeps.since(store, name)
     found = [one for one in found if one.since(name) >= first]
     spent = sum(one.of(name) for one in found)

@@ -59,6 +59,17 @@ def index_of(run: str) -> int:
     return int(run.split("-", 1)[0])
 
 
+def heads(store: Store, sweep: str, after: str = "") -> dict[str, int]:
+    """run → number of the newest entry of its log, in one listing of the keys after this one."""
+    at = len(layout.logs_of(sweep))
+    last: dict[str, str] = {}
+    for entry in store.list(layout.logs_of(sweep), after):
+        run, _, rest = entry.key[at:].rpartition("-")
+        if layout.is_entry_number(rest):
+            last[run] = rest  # of a run's entries the newest comes last
+    return {run: int(rest[:-5]) for run, rest in last.items() if layout.is_run(run)}
+
+
 def entry(data: bytes, key: str) -> Record:
     """The entry of a run's log, or the copy of an end, that these bytes hold: every field that readers use is
     of its type. DamagedError otherwise."""

@@ -255,10 +255,6 @@ def _least(one: float, other: float, choose: Callable[[float, float], float]) ->
     return one if math.isnan(other) else other if math.isnan(one) else choose(one, other)
 
 
-def last_values(totals: Mapping[str, Mapping[str, float]]) -> dict[str, float]:
-    return {name: row["last"] for name, row in totals.items()}
-
-
 def fragment(header: Mapping[str, object], packed: bytes) -> bytes:
     """The bytes of a fragment that holds these points."""
     text = json.dumps(header, separators=(",", ":")).encode()

@@ -19,7 +19,6 @@ from hostler.spec.job import Job
 from hostler.store import NotFound, Store
 
 RUNS = 100  # in a segment
-FEW = 5  # runs of a sweep for which nobody looks for segments
 BYTES = 16 << 20  # or so many
 ANY = 1 << 30  # an attempt that comes after all others
 
@@ -30,17 +29,6 @@ class Coverage:
 
     segments: Mapping[int, Segment]
     rows: Mapping[str, tuple[int, int]]  # run → number of the segment, row in it
-
-
-def heads(store: Store, sweep: str, after: str = "") -> dict[str, int]:
-    """run → number of the newest entry of its log, in one listing of the keys after this one."""
-    at = len(layout.logs_of(sweep))
-    last: dict[str, str] = {}
-    for entry in store.list(layout.logs_of(sweep), after):
-        run, _, rest = entry.key[at:].rpartition("-")
-        if layout.is_entry_number(rest):
-            last[run] = rest  # of a run's entries the newest comes last
-    return {run: int(rest[:-5]) for run, rest in last.items() if layout.is_run(run)}
 
 
 def covered(known: Mapping[int, Segment], newest: Mapping[str, int]) -> Coverage:
@@ -79,7 +67,7 @@ def ends(
 ) -> dict[str, Record]:
     """run → its end, of those that are in a segment and whose newest entry is that end."""
     found: dict[str, Record] = {}
-    for segment in read(store, sweep, say=say).values() if len(newest) > FEW else ():
+    for segment in read(store, sweep, say=say).values():
         for run, k, end in zip(segment.runs, segment.ks, segment.ends(), strict=True):
             if newest.get(run) == k:
                 found[run] = end
@@ -140,7 +128,7 @@ def points(store: Store, run: str, end: Record) -> list[Point]:
 
 def compact(store: Store, job: Job, *, least: int = 1) -> int:
     """Put what is in no segment into new ones, if it is as many as `least`: how many runs that were."""
-    newest = heads(store, job.name)
+    newest = log.heads(store, job.name)
     known = read(store, job.name)
     there = covered(known, newest)
     left = [(run, k) for run, k in newest.items() if run not in there.rows and _is_known(job, run)]

@@ -7,14 +7,17 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from math import isfinite, nan
 from statistics import median
+from typing import TYPE_CHECKING
 
-from hostler.records.launch.costs import SweepCost
 from hostler.records.rows import Row, rows
 from hostler.records.run.state import UNREADABLE
 from hostler.records.sweep import sweeps
 from hostler.spec.job import Job, Objective
 from hostler.spec.states import ALL, DONE, PRUNED, QUEUED, RUNNING
 from hostler.store import Store
+
+if TYPE_CHECKING:
+    from hostler.records.launch.costs import SweepCost
 
 
 @dataclass(frozen=True)

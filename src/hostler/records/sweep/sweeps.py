@@ -8,16 +8,17 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from hostler.errors import DamagedError, MissingError, NewerFormatError
 from hostler.records import layout
 from hostler.records.body import MOMENT, TEXT, Record, checked, decode, encode, taken_apart
-from hostler.records.run.state import RunState
-from hostler.records.sweep.journal import Journal
 from hostler.spec.job import Job, Source, from_json, to_json
 from hostler.spec.names import is_part
 from hostler.store import NotFound, Store
+
+if TYPE_CHECKING:
+    from hostler.records.run.state import RunState
 
 
 def names(store: Store) -> list[str]:
@@ -62,6 +63,8 @@ def load_version(store: Store, name: str) -> tuple[Job, int]:
     """The newest version, and its number. The runs of a search that learns are those of its journal."""
     job, version = load_spec(store, name)
     if job.search:
+        from hostler.records.sweep.journal import Journal  # of a search that learns alone
+
         journal = Journal(store, name, job.journal_from)
         job = replace(job, runs=tuple(entry.params for entry in journal.read_on()))
     return job, version

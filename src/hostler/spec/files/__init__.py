@@ -5,8 +5,7 @@ sweepfile.py       a sweep file to data
 entries.py         the forms in which entries may be written
 tracking_words.py  the forms of `trackers:`
 searchable.py      whether method, metric, budget and pruning fit together
-yaml12.py          YAML 1.2 with line numbers
-json_lines.py      JSON with line numbers
+yaml12.py          YAML 1.2 and JSON with line numbers
 complaint.py       an error with file, line, key and value
 otherwords.py      other tools' words for our keys, as hints
 """

@@ -7,14 +7,12 @@ wandb.py            sweeps of Weights & Biases
 wandb_parameter.py  one parameter of such a sweep
 starter.py          job files of experiment-starter
 cloudl.py           hyperparameters.json of clouDL
-cloudl_folder.py    a whole folder of clouDL
-quickstart.py       its quick_start.sh
+cloudl_folder.py    a whole folder of clouDL, and its quick_start.sh
 startup.py          its user_startup.sh
 burst.py            scripts that start a VM by gcloud
 machines.py         machines as keys of hostler.yaml
 shell.py            shell scripts as lists of commands
 quoting.py          quotes and comments of a shell script
 private.py          names and values that look like secrets
-spellings.py        places where scripts hold secrets
-withheld.py         replaces secrets in a script by variables
+withheld.py         replaces secrets in a script by variables, wherever scripts hold them
 """

@@ -12,7 +12,7 @@ import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
-from hostler.spec.formats import private, quoting, spellings
+from hostler.spec.formats import private, quoting
 
 _GENERIC = ("TOKEN", "KEY", "PASSWORD", "SECRET", "LOGIN", "API_KEY")
 _ASSIGNED = re.compile(r"(?:^|[\s;|(])([A-Za-z_]\w*)=[\"']?$")
@@ -63,7 +63,7 @@ def _withhold(text: str) -> Withheld:
 def doubtful(text: str) -> list[str]:
     """Options and logins, by name, that may hold a secret and could not be decided."""
     found = []
-    for one in _each(spellings.OPTION, text):
+    for one in _each(OPTION, text):
         value = _value(one)
         if private.may_be_secret(one["n"], value) and not private.is_secret(one["n"], value):
             found.append(f"--{one['n']}")
@@ -79,20 +79,20 @@ def doubtful(text: str) -> list[str]:
 
 
 def _found(text: str, stands: list[str]) -> Iterator[_Found]:
-    for name, pattern in spellings.LOGINS:
+    for name, pattern in LOGINS:
         for one in pattern.finditer(text):
             if private.is_text(_value(one)):
                 tool = name or _tool(text, one.start(), one.end(), "TOKEN")
                 yield _Found(*_span(one), tool, f"a login ({tool.partition('_')[0].lower()})")
-    for pattern in (spellings.HEADER, spellings.OPTION, spellings.NAMED, spellings.DEFAULT, spellings.SETS):
+    for pattern in (HEADER, OPTION, NAMED, DEFAULT, SETS):
         for one in _each(pattern, text):
-            headed = pattern is not spellings.HEADER and spellings.HEADED.fullmatch(one["n"])
+            headed = pattern is not HEADER and HEADED.fullmatch(one["n"])
             if headed or not _tells(pattern, one["n"], _value(one)):
                 continue
             if not _is_code(text, stands, one) and not _is_elsewhere(text, one):
-                whole = one.span() if pattern is spellings.DEFAULT else _span(one)
+                whole = one.span() if pattern is DEFAULT else _span(one)
                 yield _Found(*whole, _named(text, one), _where(one))
-    for one in spellings.USER.finditer(text):
+    for one in USER.finditer(text):
         user, colon, password = _value(one).partition(":")
         if colon and private.is_text(password):
             start, end = _span(one)
@@ -105,20 +105,14 @@ def _found(text: str, stands: list[str]) -> Iterator[_Found]:
 
 def _tells(pattern: re.Pattern[str], name: str, value: str) -> bool:
     """Variables of the environment are written large, and there a name says enough."""
-    variable = (
-        pattern in (spellings.NAMED, spellings.DEFAULT) and name.isupper() and private.is_variable(name)
-    )
+    variable = pattern in (NAMED, DEFAULT) and name.isupper() and private.is_variable(name)
     return private.is_secret(name, value) or (variable and private.is_text(value))
 
 
 def _is_code(text: str, stands: list[str], one: re.Match[str]) -> bool:
     """In a program inside of quotes or a document, a text has quotes of its own; what has none is code."""
     group = _group(one)
-    if (
-        one.re is not spellings.NAMED
-        or group[-1] != "b"
-        or stands[one.start("n")] in (quoting.BARE, quoting.COMMENT)
-    ):
+    if one.re is not NAMED or group[-1] != "b" or stands[one.start("n")] in (quoting.BARE, quoting.COMMENT):
         return False
     if group == "_b":  # behind a colon, where only YAML has texts without quotes, and names without
         return text[one.end("n")] in "\\\"'" and not private.looks_random(one[group])
@@ -128,14 +122,14 @@ def _is_code(text: str, stands: list[str], one: re.Match[str]) -> bool:
 
 def _is_elsewhere(text: str, one: re.Match[str]) -> bool:
     """Whether it is the name by which a secret is asked for."""
-    if one.re is not spellings.OPTION or one["n"] != "secret":
+    if one.re is not OPTION or one["n"] != "secret":
         return False
     return bool(_ELSEWHERE.search(text, max(0, one.start() - 300), one.start()))
 
 
 def _addresses(text: str) -> Iterator[_Found]:
     """`https://user:password@host`, `https://token@host`."""
-    for one in spellings.ADDRESS.finditer(text):
+    for one in ADDRESS.finditer(text):
         user, colon, password = one["who"].partition(":")
         start, end = one.span("who")
         if colon and password and password != "x-oauth-basic":
@@ -205,7 +199,7 @@ def _quoted(text: str, stands: list[str], start: int, end: int) -> tuple[int, in
 
 def _named(text: str, one: re.Match[str]) -> str:
     """The variable for what a name gives: the name itself, or the one that the tool looks at."""
-    if one.re is spellings.DEFAULT:
+    if one.re is DEFAULT:
         return one["n"]
     if given := _assigned(text, one.start() + len(one[0]) - len(one[0].partition("=")[2])):
         return given
@@ -223,10 +217,69 @@ def _assigned(text: str, at: int) -> str:
 def _tool(text: str, start: int, end: int, otherwise: str) -> str:
     last = text.find("\n", end)
     line = text[max(text.rfind(sign, 0, start) for sign in "\n;&") + 1 : last if last >= 0 else len(text)]
-    return next((name for tool, name in spellings.TOOLS if tool.search(line)), otherwise)
+    return next((name for tool, name in TOOLS if tool.search(line)), otherwise)
 
 
 def _where(one: re.Match[str]) -> str:
-    if one.re is spellings.OPTION:
+    if one.re is OPTION:
         return f"the value of --{one['n'].lstrip('-')}"
-    return f"the header {one['n']}" if one.re is spellings.HEADER else f"the value of {one['n']}"
+    return f"the header {one['n']}" if one.re is HEADER else f"the value of {one['n']}"
+
+
+# How shell scripts give a secret to somebody: options, names, headers, addresses, logins. Pure.
+#
+# The groups `e`, `d`, `s` and `b` (or with a `_` before) are the value, by how it is quoted; `n` is its name.
+
+
+_QUOTED = r"""\\"(?P<e>[^"\\]*)\\"|"(?P<d>(?:\\.|[^"\\])*)"|'(?P<s>[^']*)'"""
+_BARE = r"""[^\s"'|&;<>()`\\]{1,16384}"""  # bounds, here and below: some text files have one line
+_VALUE = rf"(?:{_QUOTED}|(?P<b>(?!-){_BARE}))"
+_ANY = rf"(?:{_QUOTED}|(?P<b>{_BARE}))"  # behind `=` it may begin with a dash
+_ITEM = rf"(?:{_QUOTED}|(?P<b>[^\s\"'|&;<>()`,}}\\]+))".replace("P<", "P<_")
+_GAP = r"(?:[ \t]|\\\n)+"
+_REST = r"[^\n;&|]{0,300}?"
+OPTION = re.compile(
+    rf"(?<![\w-])--?(?P<n>[A-Za-z][\w.-]*)(?:=(?:{_ANY})|{_GAP}{_VALUE.replace('P<', 'P<_')})"
+)
+NAMED = re.compile(
+    rf"(?<![\w.$-])[+~]*(?P<n>[A-Za-z_][\w.-]*)\\?[\"']?[ \t]*(?:=[ \t]*{_ANY}|:(?!//)[ \t]*{_ITEM})"
+)
+DEFAULT = re.compile(r"\$\{(?P<n>\w+):?[-=](?P<b>[^}$`]+)\}")
+HEADED = re.compile(r"(?i)(?:proxy-)?authorization|cookie")
+_SCHEME = "(?:bearer|token|basic|digest|apikey)"
+HEADER = re.compile(
+    rf"(?i)\b(?P<n>{HEADED.pattern[4:]})[ \t]*:[ \t]*(?:{_SCHEME}[ \t]+)?(?P<b>(?!{_SCHEME}\b)[^\s\"'$`]+)"
+)
+ADDRESS = re.compile(r"""\b(?P<scheme>[a-z][a-z0-9+.-]{0,30})://(?P<who>[^\s/"'`]{1,300})@""")
+USER = re.compile(rf"\b(?:curl|wget|https?)\b{_REST}[ \t](?:-u|--user)[ \t=]*{_VALUE}")
+_SAYS = r"\b(?:echo|printf)[ \t]+(?:-n[ \t]+)?"
+_HOLDS = (
+    r"(?:token|credentials?|secrets?|api_?key)(?:\.\w+)?[\"']?(?=[\s;&|)]|$)"  # how such a file is called
+)
+_LOGIN = (  # what is given to a program that logs in, and by which variable that program knows it
+    (
+        "WANDB_API_KEY",
+        rf"\bwandb[ \t]+login\b(?:[ \t]+(?:--(?:host|base-url)(?:=|[ \t]+)\S+|-\S+))*[ \t]+{_VALUE}",
+    ),
+    ("DOCKER_PASSWORD", rf"\b(?:docker|podman)[ \t]{_REST}\blogin\b{_REST}[ \t]-p[ \t=]*{_VALUE}"),
+    ("SSHPASS", rf"\bsshpass[ \t]+-p[ \t]*{_VALUE}"),
+    ("NETRC_PASSWORD", rf"\blogin\s+\S+\s+password\s+{_VALUE}"),
+    ("", rf"\blogin\((?:\w+[ \t]*=[ \t]*)?(?:{_QUOTED})"),
+    ("", rf"{_SAYS}{_VALUE}[ \t]*\|{_REST}(?:\b(?:login|auth)\b(?!\.)|--with-token|-stdin\b)"),
+    ("PASSWORD", rf"{_SAYS}{_VALUE}[ \t]*\|[ \t]*sudo[ \t]+-\w*S"),
+    ("", rf"{_SAYS}{_VALUE}[ \t]*>>?[ \t]*[^\s;&|]{{0,300}}{_HOLDS}"),
+    ("", rf"\b(?:login|auth)\b{_REST}<<<[ \t]*{_VALUE}"),
+)
+LOGINS = tuple((name, re.compile(pattern)) for name, pattern in _LOGIN)
+SETS = re.compile(
+    rf"\b(?:config|configure|modify|set)\b{_REST}[ \t]"
+    rf"(?P<n>[\w.-]{{0,60}}(?:key|key_id|token|password|secret))[ \t]+{_VALUE}"
+)
+TOOLS = (
+    (re.compile(r"\bwandb\b"), "WANDB_API_KEY"),
+    (re.compile(r"\bhuggingface|\bhf\b"), "HF_TOKEN"),
+    (re.compile(r"\bgh\b"), "GH_TOKEN"),
+    (re.compile(r"\b(?:docker|podman)\b"), "DOCKER_PASSWORD"),
+    (re.compile(r"\bcomet\b"), "COMET_API_KEY"),
+    (re.compile(r"\bkaggle\b"), "KAGGLE_KEY"),
+)

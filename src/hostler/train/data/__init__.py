@@ -7,13 +7,12 @@ feed.py              batches on the device
 augment.py           random changes of batches
 randaugment.py       RandAugment
 pictures.py          pictures of one shape as bytes
-tokens.py            texts as numbers
 lock.py              one download, however many ask
 synthetic.py         `synthetic/…`
 sklearn_data.py      `sklearn/NAME`
 torchvision_data.py  `torchvision/NAME`
 tfds_data.py         `tfds/NAME`
-hub.py               `hf/NAME`
+hub.py               `hf/NAME`; texts as numbers
 libsvm.py            `libsvm/NAME`
 npz.py               `npz/PATH`
 folders.py           `folder/PATH`

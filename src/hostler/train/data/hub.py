@@ -4,19 +4,21 @@ a network. Pictures with classes, texts with classes, or texts alone."""
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from array import array
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import torch
 
 from hostler.errors import DamagedError, MissingError, SpecError
 from hostler.spec.nearest import did_you_mean
 from hostler.train.config import Config
-from hostler.train.data import pictures, tokens
+from hostler.train.data import pictures
 from hostler.train.data.lock import alone
 from hostler.train.data.sources import wanted
-from hostler.train.data.split import TEXT, Data
+from hostler.train.data.split import TEXT, Arrays, Data
 from hostler.train.library import need
 
 FORMATS = {"csv": "csv", "json": "json", "jsonl": "json", "parquet": "parquet", "txt": "text"}
@@ -32,15 +34,13 @@ def load(config: Config, name: str) -> Data:
     if image is not None and config.data_input in (None, image):
         return _of_pictures(splits, image, _label(features, config), config)
     inputs = _inputs(features, config)
-    code = tokens.coder(config)
+    code = coder(config)
     if config.model.startswith("hf/causal/"):
-        made = {n: tokens.blocks(_texts(s, inputs), code, config.text_length, n) for n, s in splits.items()}
+        made = {n: blocks(_texts(s, inputs), code, config.text_length, n) for n, s in splits.items()}
         return Data(made, (config.text_length,), code.size, TEXT, vocabulary=code.size)
     label = _label(features, config)
     targets, classes = _targets(splits, label, config)
-    rows = {
-        n: tokens.rows(_texts(s, inputs), targets[n], code, config.text_length) for n, s in splits.items()
-    }
+    rows = {n: token_rows(_texts(s, inputs), targets[n], code, config.text_length) for n, s in splits.items()}
     size, padding = code.size, code.padding
     return Data(rows, (config.text_length,), len(classes), TEXT, None, classes, size, padding)
 
@@ -190,3 +190,84 @@ def _targets(
     if any(value < 0 for one in columns.values() for value in one):
         raise SpecError(f"{config.dataset}: a split has examples without a class", hint="null leaves one out")
     return {name: torch.tensor(one, dtype=torch.long) for name, one in columns.items()}, tuple(names)
+
+
+# Texts as numbers: bytes, or a tokenizer of transformers; one text per row, or cut into blocks whose
+# targets are the next tokens.
+
+
+class Coder(Protocol):
+    @property
+    def size(self) -> int:
+        """Tokens that there are."""
+
+    @property
+    def padding(self) -> int:
+        """The token that fills up short texts."""
+
+    @property
+    def end(self) -> int:
+        """The token between two texts."""
+
+    def encode(self, text: str) -> list[int]: ...
+
+
+@dataclass(frozen=True)
+class Bytes:
+    """UTF-8, and one more for the end."""
+
+    size: int = 257
+    padding: int = 256
+    end: int = 256
+
+    def encode(self, text: str) -> list[int]:
+        return list(text.encode())
+
+
+class Tokenizer:
+    """A tokenizer of transformers, from a folder, or by name where it can be fetched."""
+
+    def __init__(self, name: str) -> None:
+        transformers = need("transformers", "transformers", f"tokenizer {name}")
+        try:
+            self._inside: Any = transformers.AutoTokenizer.from_pretrained(name)
+        except (OSError, ValueError, KeyError) as error:
+            first = str(error).strip().partition("\n")[0]
+            raise MissingError(f"no tokenizer named {name!r}: {first}", hint="tokenizer: a folder") from None
+        self.size = len(self._inside)
+        marks = (self._inside.eos_token_id, self._inside.sep_token_id, self._inside.pad_token_id)
+        self.end = next((one for one in marks if one is not None), self.size - 1)
+        pad = self._inside.pad_token_id
+        self.padding = self.end if pad is None else pad
+
+    def encode(self, text: str) -> list[int]:
+        return list(self._inside(text, truncation=False, verbose=False)["input_ids"])
+
+
+def coder(config: Config) -> Coder:
+    return Tokenizer(config.tokenizer) if config.tokenizer else Bytes()
+
+
+def token_rows(texts: Sequence[str], targets: torch.Tensor, code: Coder, length: int) -> Arrays:
+    """Each text cut or filled up to the same length."""
+    x = torch.full((len(texts), length), code.padding, dtype=torch.long)
+    for place, text in enumerate(texts):
+        some = code.encode(text)[:length]
+        x[place, : len(some)] = torch.tensor(some, dtype=torch.long)
+    return Arrays(x, targets)
+
+
+def blocks(texts: Iterable[str], code: Coder, length: int, what: str) -> Arrays:
+    """All texts one after another, in pieces of `length` and what follows each token; no piece is short."""
+    found = array("q")
+    for text in texts:
+        found.extend(code.encode(text))
+        found.append(code.end)
+    stream = torch.tensor(found, dtype=torch.long)
+    count = (len(stream) - 1) // length
+    if count < 1:
+        raise SpecError(
+            f"{what} has {len(stream)} tokens, too few for one piece of {length}", hint="text_length"
+        )
+    used = stream[: count * length + 1]
+    return Arrays(used[:-1].reshape(count, length).clone(), used[1:].reshape(count, length).clone())

@@ -10,8 +10,7 @@ places.py      places in a group, kept in checkpoints
 alone.py       a training that goes on without its group
 group.py       the group, epoch by epoch
 stack.py       models stacked by member
-layers.py      layers with weights for each member
-rows.py        a convolution as one product over rows
+layers.py      layers with weights for each member; a convolution as one product over rows
 batches.py     examples of each member
 steps.py       steps of the whole group
 losses.py      loss of each member

@@ -17,7 +17,7 @@ from hostler.train.fused.batches import Batches
 from hostler.train.fused.losses import autocast, judge
 from hostler.train.fused.optimizer import Optimizer, clip
 from hostler.train.fused.stack import Stack
-from hostler.train.recording import record
+from hostler.train.graph import record
 
 
 @dataclass

@@ -3,7 +3,6 @@
 registry.py    models by the first word of their name
 linear.py      `linear`
 tiny.py        `lenet`, `vgg_D`, `resnet_D`, `wrn_D_W`
-resnet.py      residual networks for small pictures
 timm_model.py  `timm/NAME`
 hf_model.py    `hf/causal/…` and `hf/text/…`
 clip_model.py  `clip/NAME`

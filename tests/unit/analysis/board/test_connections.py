@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 import uvicorn
 
-from hostler.analysis.board import connections
+from hostler.analysis.board import serve
 
 HEAD = b"GET / HTTP/1.1\r\nHost: x\r\n\r\n"
 
@@ -25,11 +25,11 @@ async def app(scope: Any, receive: Any, send: Any) -> None:
 
 @pytest.fixture
 def port(monkeypatch: pytest.MonkeyPatch) -> Iterator[int]:
-    monkeypatch.setattr(connections, "REQUEST", 0.3)
-    monkeypatch.setattr(connections, "STALLED", 0.3)
-    monkeypatch.setattr(connections, "CONNECTIONS", 4)
+    monkeypatch.setattr(serve, "REQUEST", 0.3)
+    monkeypatch.setattr(serve, "STALLED", 0.3)
+    monkeypatch.setattr(serve, "CONNECTIONS", 4)
     listening = socket.create_server(("127.0.0.1", 0))
-    config = uvicorn.Config(app, http=connections.BoundedConnection, lifespan="off", log_level="error")
+    config = uvicorn.Config(app, http=serve.BoundedConnection, lifespan="off", log_level="error")
     server = uvicorn.Server(config)
     thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]}, daemon=True)
     thread.start()

@@ -1,0 +1,59 @@
+"""`hostler run` and `hostler status` load few of our modules: `python tests/verb_imports.py [SOURCE]`.
+
+`make lint` runs it. A small script is run in a folder of its own, then the status of that store is asked for:
+people wait for both. Over a bound, find out what was added and import it where it is used.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+SOURCE = Path(__file__).resolve().parent.parent / "src" / "hostler"
+BOUNDS = {"run t.py": 78, "status": 50}
+LOADED = "our modules:"
+PROGRAM = f"""
+import os, sys
+from hostler.cli.main import main
+try:
+    main()
+except SystemExit as left:
+    code = left.code or 0
+ours = sorted(name for name in sys.modules if name.partition(".")[0] == "hostler")
+print({LOADED!r}, *ours, file=sys.stderr)
+sys.stderr.flush()
+os._exit(code)
+"""
+
+
+def complaints(source: Path) -> Iterator[str]:
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:  # its worker may be leaving still
+        (Path(folder) / "t.py").write_text("print(1)\n", encoding="utf-8")
+        for words, bound in BOUNDS.items():
+            modules = _loaded(source, words.split(), folder)
+            if len(modules) > bound:
+                yield f"hostler {words} loads {len(modules)} modules, more than {bound}: {' '.join(modules)}"
+
+
+def _loaded(source: Path, words: list[str], folder: str) -> list[str]:
+    variables = {
+        **{name: value for name, value in os.environ.items() if not name.startswith("HOSTLER_")},
+        "PYTHONPATH": str(source.parent),
+        "HOSTLER_CACHE": str(Path(folder) / "cache"),
+    }
+    told = subprocess.run(
+        [sys.executable, "-c", PROGRAM, *words], cwd=folder, env=variables, capture_output=True, text=True
+    )
+    if told.returncode:
+        raise RuntimeError(f"hostler {words} exits with {told.returncode}: {told.stderr}")
+    return next(line for line in told.stderr.splitlines() if line.startswith(LOADED)).split()[2:]
+
+
+if __name__ == "__main__":
+    found = list(complaints(Path(sys.argv[1]) if sys.argv[1:] else SOURCE))
+    print("\n".join(found) if found else "hostler run and hostler status load few modules.")
+    sys.exit(bool(found))

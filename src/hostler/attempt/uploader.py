@@ -48,6 +48,13 @@ class Picker(Protocol):
 
     def continue_from(self, step: int) -> None: ...
 
+    def stand_down(self) -> None:
+        """The script logs by itself."""
+
+    @property
+    def recognised(self) -> list[str]:
+        """Metrics that lines of common tools held."""
+
 
 @dataclass(frozen=True)
 class Output:
@@ -91,6 +98,7 @@ class Uploader:
         self.moved = clock()  # when anything new was last seen
         self.steps = 0
         self.measured = False  # whether a first point has come
+        self._told = False  # whether the log says that metrics were read from the output
 
     def tick(self) -> None:
         """Read what is new, and send it if it is time; raises if the store cannot be reached, and what could
@@ -158,6 +166,12 @@ class Uploader:
         self.totals = {name: dict(row) for name, row in covered.get("totals", {}).items()}
         if self._output:
             self._output.picker.continue_from(self.steps + 1)
+        self._told = bool(self.totals)
+
+    @property
+    def recognised(self) -> list[str]:
+        """Metrics that were read from lines of common tools."""
+        return self._output.picker.recognised if self._output else []
 
     def last_values(self) -> dict[str, float]:
         """The newest value of each of the first 50 metrics, for the heartbeat."""
@@ -165,22 +179,28 @@ class Uploader:
 
     def _read(self) -> None:
         with self._reading:
-            if self._output and self._log:
-                self._read_output(self._output, self._log)
             while points := self._points.read():
                 self.moved = self._clock()
                 begin = self._take(points)
+                if self._output:
+                    self._output.picker.stand_down()
                 if self._points.is_first:
                     self._logged.add(begin, len(points))
+            if self._output and self._log:
+                self._read_output(self._output, self._log)
 
     def _read_output(self, output: Output, log: _Follower) -> None:
         while self._queue.held < HELD and (piece := log.read(PIECE)):
             self.moved = self._clock()
             self._keep(output.mask.feed(piece))
             self._take(output.picker.feed(piece, self._wall()))
+        self._take(output.picker.feed(b"", self._wall()))
         if self._exited and self._queue.held < HELD:
             self._keep(output.mask.flush())
             self._take(output.picker.close(self._wall()))
+        if not self._told and (names := output.picker.recognised):
+            self._told = True
+            self.note(f"metrics read from the output: {', '.join(names)} (turn off: metrics: none)")
 
     def _keep(self, text: bytes) -> None:
         if text:

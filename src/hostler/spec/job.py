@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 from bisect import bisect_right
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, field, fields, replace
@@ -115,6 +116,23 @@ class MetricSource:
 
     json_lines: bool = True
     pattern: str | None = None  # a regular expression with named groups; a group `step` is the step
+    tools: bool = True  # lines of common tools, where neither JSON lines nor the library bring points
+
+    @property
+    def recognises(self) -> bool:
+        """Whether lines of common tools are looked at: a record of before has `tools` with `none`, too."""
+        return self.tools and self.json_lines and not self.pattern
+
+
+def by_pattern(pattern: str) -> MetricSource:
+    """Metrics by this regular expression alone; ValueError if it has none, or is not one."""
+    try:
+        groups = re.compile(pattern).groupindex
+    except re.error as error:
+        raise ValueError(f"{pattern!r} is not a regular expression: {error}") from None
+    if not set(groups) - {"step"}:
+        raise ValueError(f"{pattern!r} has no group named like a metric (like loss=(?P<loss>[0-9.]+))")
+    return MetricSource(json_lines=False, pattern=pattern)
 
 
 @dataclass(frozen=True)

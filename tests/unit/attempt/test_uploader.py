@@ -15,12 +15,12 @@ from hostler.records.interest import Interest
 from hostler.records.series import metrics
 from hostler.records.series.logs import LogReader, LogWriter
 from hostler.records.series.metrics import MetricWriter, Origin
+from hostler.records.series.picker import Picker
 from hostler.records.series.points import Point, pack
 from hostler.settings import Timing
 from hostler.spec.job import MetricSource
 from hostler.store.memory import MemoryStore
 from hostler.worker.prepare.mask import Masker
-from hostler.worker.run.picker import Picker
 
 RUN = "0000000-r"
 

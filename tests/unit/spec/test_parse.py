@@ -295,7 +295,7 @@ def test_text_keys_keep_numbers_as_they_were_written() -> None:
             "metrics: {pattern: 'a(?P<step>b)'}",
             "hostler.yaml:1: metrics: 'a(?P<step>b)' has no group named like a metric",
         ),
-        ("metrics: csv", "hostler.yaml:1: metrics: 'csv' is not json, none or {pattern: REGEX}"),
+        ("metrics: csv", "hostler.yaml:1: metrics: 'csv' is not auto, json, none or {pattern: REGEX}"),
         ("git: nonsense", "hostler.yaml:1: git: 'nonsense' is not a git address"),
         ("name: x\ngit_token: T", "hostler.yaml:2: git_token: needs git:, which is missing"),
         ("- a", "hostler.yaml:1: not a table (key: value)"),

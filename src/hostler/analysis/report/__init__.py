@@ -5,6 +5,6 @@ report.py  plots, table, errors and the best runs in one HTML file
 
 from __future__ import annotations
 
-from hostler.analysis.report.report import report
+from hostler.analysis.report.report import report, without_metric
 
-__all__ = ["report"]
+__all__ = ["report", "without_metric"]

@@ -23,8 +23,10 @@ from hostler.analysis.plots.progress import completion, cost, trend
 from hostler.analysis.plots.results import results
 from hostler.analysis.plots.slices import contour, slices
 from hostler.analysis.plots.source import Source, label, source
+from hostler.records.rows import rows
 from hostler.records.sweep import error_groups, sweeps
 from hostler.records.sweep.error_groups import Group
+from hostler.records.sweep.metric_advice import advice
 from hostler.records.sweep.summary import Summary, of_sweep
 from hostler.spec.job import Job
 from hostler.spec.units import show_duration
@@ -43,6 +45,7 @@ def report(store: Store, sweep: str, *, metric: str | None = None, goal: str | N
     groups = error_groups.groups(list(error_groups.failed(store, [run.row for run in seen.runs])))
     body = [
         *_head(store, job, short, seen),
+        *([] if metric else _unnamed(store, sweep)),
         *_best(seen),
         "<h2>Plots</h2>",
         *(
@@ -105,6 +108,20 @@ def _head(store: Store, job: Job, short: Summary, seen: Source) -> Iterator[str]
     if job.notes:
         yield f"<p>{_text(job.notes)}</p>"
     yield "</header>"
+
+
+def without_metric(store: Store, sweep: str) -> str:
+    """The line to add to the file of a sweep that names no metric; empty if it names one."""
+    job = sweeps.load(store, sweep)
+    if job.metric:
+        return ""
+    found = rows(store, [sweep], touched=True, say=warn)
+    return f"{job.name} names no metric: {advice(store, job, found)}"
+
+
+def _unnamed(store: Store, sweep: str) -> Iterator[str]:
+    if line := without_metric(store, sweep):
+        yield f'<p class="muted">{_text(line)}</p>'
 
 
 def _best(seen: Source) -> Iterator[str]:

@@ -12,11 +12,13 @@ from hostler.errors import MissingError, UsageError
 from hostler.records.rows import Row, rows
 from hostler.records.run import resolve
 from hostler.records.sweep import summary, sweeps
+from hostler.records.sweep.metric_advice import advice
 from hostler.spec.job import Job, Objective
 from hostler.spec.nearest import did_you_mean
 from hostler.spec.params import flatten
 from hostler.spec.scalars import text
 from hostler.spec.states import DONE, PRUNED
+from hostler.store import Store
 
 
 def command(
@@ -33,10 +35,10 @@ def command(
     name = resolve.sweep(store, sweep)
     job = sweeps.load(store, name)
     found = rows(store, [name], touched=True, say=output.saying())
-    by = _objective(job, found, metric, goal)
+    by = _objective(store, job, found, metric, goal)
     ranked = summary.ranked(job, found, by)
     if not ranked:
-        raise MissingError(*_none(job, found, by))
+        raise MissingError(*_none(store, job, found, by))
     chosen = [(of, *one) for of, group in _groups(ranked, key) for one in group[:top]]
     if as_json:
         output.print_json([_json(by, value, row) for _, value, row in chosen])
@@ -77,19 +79,17 @@ def _group(row: Row, key: str) -> str:
     return text(params[key]) if key in params else "none"
 
 
-def _objective(job: Job, found: Sequence[Row], metric: str | None, goal: str | None) -> Objective:
+def _objective(
+    store: Store, job: Job, found: Sequence[Row], metric: str | None, goal: str | None
+) -> Objective:
     known = {one.name: one for one in job.objectives}
     name = metric or job.metric
     if name is None:
-        there = summary.logged(found)
-        raise UsageError(
-            f"{job.name} has no metric to go by",
-            hint=f"--metric {there[0]} (logged: {', '.join(there)})" if there else "--metric NAME",
-        )
+        raise UsageError(f"{job.name} has no metric to go by", hint=advice(store, job, found))
     return Objective(name, goal or (known[name].goal if name in known else job.goal))
 
 
-def _none(job: Job, found: Sequence[Row], by: Objective) -> tuple[str, str]:
+def _none(store: Store, job: Job, found: Sequence[Row], by: Objective) -> tuple[str, str]:
     ended = [row for row in found if row.state in (DONE, PRUNED)]
     if not ended:
         return f"no run of {job.name} has finished yet", f"hostler status {job.name}"
@@ -102,7 +102,7 @@ def _none(job: Job, found: Sequence[Row], by: Objective) -> tuple[str, str]:
         )
     return (
         f"no finished run of {job.name} has logged {by.name}",
-        f"logged: {', '.join(there)}; --metric {there[0]}" if there else "they have logged no metric",
+        f"logged: {', '.join(there)}; --metric {there[0]}" if there else advice(store, job, found),
     )
 
 

@@ -47,6 +47,7 @@ def facts(found: Dossier) -> dict[str, Any]:
         "command": command_line(found),
         "source": asdict(job.source),
         "totals": found.metrics,
+        "recognised": found.recognised,
         "result": found.result,
         "attempts": [asdict(one) for one in found.tries],
         "events": [asdict(one) for one in found.events],
@@ -71,6 +72,9 @@ def _lines(found: Dossier) -> Iterator[str]:
     params = {**found.row.params, **found.chosen}
     yield from _section("parameters", [(k, output.value_text(v)) for k, v in params.items()])
     yield from _section("metrics", _metrics(found))
+    if found.recognised:
+        names = ", ".join(found.recognised)
+        yield f"  metrics read from the output: {names} (turn off: metrics: none)"
     yield from _section("result", [(k, output.value_text(v)) for k, v in (found.result or {}).items()])
     yield from _section("attempts", _attempts(found))
     yield from _section("checkpoints", [_checkpoint(c) for c in found.checkpoints])

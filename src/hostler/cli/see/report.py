@@ -19,7 +19,7 @@ def command(
     store = here.open_here(store_url)
     name = resolve.sweep(store, sweep)
     with needs("analysis"), telling():
-        from hostler.analysis.report import report
+        from hostler.analysis.report import report, without_metric
 
         text = report(store, name, metric=metric, goal=goal)
     path = Path(output or f"{name}.html")
@@ -29,4 +29,6 @@ def command(
     except OSError as error:
         raise UsageError(f"{path} cannot be written: {error.strerror}", hint="-o FILE") from None
     click.echo(path)
+    if metric is None and (line := without_metric(store, name)):
+        click.echo(f"hostler: {line}", err=True)
     return 0

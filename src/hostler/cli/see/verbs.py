@@ -140,6 +140,29 @@ def df(**given: Any) -> int:
 
 
 @click.command()
+@click.argument("names", nargs=-1, required=True, metavar="NAME…")
+@click.option(
+    "--pattern",
+    metavar="RE",
+    help="A regular expression with a named group for each metric; a group `step` is the step.",
+)
+@options.store_option
+@options.json_option
+def metrics(**given: Any) -> int:
+    """Read metrics from the stored output of runs that have ended, so that nobody has to run them twice.
+
+    \b
+    hostler metrics grid
+    hostler metrics grid --pattern 'epoch (?P<step>\\d+) .* dice (?P<dice>[0-9.]+)'
+
+    Without --pattern JSON lines count, and lines of common tools (Transformers, Keras, XGBoost, LightGBM,
+    tqdm, Lightning, nanoGPT, timm, and plain `loss: 0.5`). What is found becomes points of the runs, like any
+    others. Metrics that the runs logged by themselves stay as they are. A second time adds nothing.
+    """
+    return perform("hostler.cli.see.metrics", given)
+
+
+@click.command()
 @click.argument("names", nargs=-1, required=True, metavar="SWEEP|RUN…")
 @click.option("--to", "kind", required=True, type=click.Choice(list(tracking.OPTIONS)), help="The tool.")
 @click.option(

@@ -138,3 +138,10 @@ def copied_end(end: Record, run: str) -> Record:
     """The end of a run as that of another with the same parameters, which was never tried."""
     facts = {name: value for name, value in end.items() if name not in _OF_THE_STORE}
     return {**facts, "kind": log.END, "attempt": 0, "copy_of": run}
+
+
+def restated_end(end: Record, totals: Mapping[str, Any], step: int) -> Record:
+    """The end of a run once more, with more metrics: they were read from its stored output. Its moment, its
+    attempt and all else of it stay."""
+    facts = {name: value for name, value in end.items() if name not in ("format", "token")}
+    return {**facts, "metrics": totals, "step": step}

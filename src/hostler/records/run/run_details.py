@@ -49,6 +49,7 @@ class Dossier:
     environment: Record | None  # of the newest attempt that wrote one
     result: Record | None  # what finish() was given
     tracked: list[Tracked]  # in tracking tools
+    recognised: list[str]  # metrics that were read from its output
 
 
 def read(store: Store, key: RunKey, say: Say = lambda line: None) -> Dossier:
@@ -77,6 +78,7 @@ def read(store: Store, key: RunKey, say: Say = lambda line: None) -> Dossier:
         environment=next(filter(None, map(ran_on, numbers)), None),
         result=(state.end or {}).get("result"),
         tracked=_whole(lambda: tracked.read(store, key.run), [], say),
+        recognised=next((list(one["recognised"]) for one in reversed(entries) if one.get("recognised")), []),
     )
 
 

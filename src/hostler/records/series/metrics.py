@@ -14,7 +14,7 @@ import json
 import math
 import os
 import struct
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import field
 from typing import Any
 
@@ -180,20 +180,28 @@ class FragmentCache:
 def chain(fragments: Sequence[Fragment], attempt: int) -> list[Point]:
     """Points on the chain that leads back from `attempt`, oldest first. Pure. An attempt without a fragment
     has not begun: the one before it is still what counts."""
+    return join([_covered(own, upto) for own, upto in _links(fragments, attempt)][::-1])
+
+
+def lineage(fragments: Sequence[Fragment], attempt: int) -> list[int]:
+    """The attempts of that chain, oldest first. Pure."""
+    return [own[0].attempt for own, _ in _links(fragments, attempt)][::-1]
+
+
+def _links(fragments: Sequence[Fragment], attempt: int) -> Iterator[tuple[list[Fragment], Origin | None]]:
+    """Fragments of each attempt on the chain, newest first, and the checkpoint that the next went on from."""
     by_attempt: dict[int, list[Fragment]] = {}
     for fragment in fragments:
         by_attempt.setdefault(fragment.attempt, []).append(fragment)
     attempt = max((a for a in by_attempt if a <= attempt), default=0)
-    pieces: list[list[Point]] = []
     upto: Origin | None = None
     while attempt in by_attempt:
         own = by_attempt[attempt]
-        pieces.append(_covered(own, upto))
+        yield own, upto
         origin = next((one.origin for one in own if one.origin and one.rank == own[0].rank), None)
         if origin is None or origin.attempt >= attempt:
             break
         attempt, upto = origin.attempt, origin
-    return _join(pieces[::-1])
 
 
 def _covered(own: Sequence[Fragment], upto: Origin | None) -> list[Point]:
@@ -209,7 +217,7 @@ def _covered(own: Sequence[Fragment], upto: Origin | None) -> list[Point]:
     return [point for rank, points in writers.items() for point in points[: ends[rank]]]
 
 
-def _join(pieces: Sequence[Sequence[Point]]) -> list[Point]:
+def join(pieces: Sequence[Sequence[Point]]) -> list[Point]:
     """Later attempts win: a point that was logged again after a resume is shown once."""
     joined: list[Point] = []
     seen: set[tuple[str, int]] = set()

@@ -10,5 +10,6 @@ ends.py          ends of runs, for a search
 failures.py      halts a sweep whose runs all fail alike
 error_groups.py  failures, grouped by error
 summary.py       a sweep in one line
+metric_advice.py the line that names a metric, for a sweep without one
 notices.py       messages to people, each sent once
 """

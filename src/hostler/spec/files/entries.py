@@ -12,7 +12,7 @@ from typing import Any
 
 from hostler.errors import UsageError
 from hostler.spec.argv import split_command
-from hostler.spec.job import MetricSource
+from hostler.spec.job import MetricSource, by_pattern
 from hostler.spec.names import check_part
 from hostler.spec.project import GitSource
 from hostler.spec.scalars import text
@@ -87,19 +87,13 @@ def git_source(value: Any) -> Any:
 
 
 def metric_source(value: Any) -> Any:
-    """'json', 'none' or {'pattern': REGEX} with a named group for each metric."""
-    if value in ("json", "none"):
-        return MetricSource(json_lines=value == "json")
+    """'auto', 'json', 'none' or {'pattern': REGEX} with a named group for each metric."""
+    if isinstance(value, str) and value in ("auto", "json", "none"):
+        return MetricSource(json_lines=value != "none", tools=value == "auto")
     pattern = value.get("pattern") if isinstance(value, dict) and set(value) == {"pattern"} else None
     if not isinstance(pattern, str):
-        raise ValueError(f"{value!r} is not json, none or {{pattern: REGEX}}")
-    try:
-        groups = re.compile(pattern).groupindex
-    except re.error as error:
-        raise ValueError(f"{pattern!r} is not a regular expression: {error}") from None
-    if not set(groups) - {"step"}:
-        raise ValueError(f"{pattern!r} has no group named like a metric (like loss=(?P<loss>[0-9.]+))")
-    return MetricSource(json_lines=False, pattern=pattern)
+        raise ValueError(f"{value!r} is not auto, json, none or {{pattern: REGEX}}")
+    return by_pattern(pattern)
 
 
 def name_part(value: str) -> str:

@@ -8,7 +8,6 @@ tracker_feed.py     shows it in tracking tools
 invocation.py       words and environment of the process
 watch.py            stop road, time limit, hanging, memory
 rung_watch.py       has a run judged at each level
-picker.py           metrics from printed lines
 meter.py            CPU, memory and GPU use as metrics
 usage.py            use by the processes right now
 nvml.py             NVIDIA GPUs by the driver's library

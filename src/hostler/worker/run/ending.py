@@ -117,11 +117,12 @@ class Ending:
         if what.say:
             self._uploader.note(what.say)
         seconds = self._local.cost.seconds
+        read = {"recognised": names} if (names := self._uploader.recognised) else {}
         outcome = replace(
             self._filled(what.outcome, seconds),
             exit=(exit.code if exit.signal is None else -exit.signal) if exit else None,
             result=(result or {}).get("summary"),
-            more={**self._local.ran, **self._chosen()},
+            more={**self._local.ran, **read, **self._chosen()},
         )
         self._delivery.close(outcome)
         if outcome.ends:

@@ -16,6 +16,7 @@ from hostler.records.run.attempt import Attempt
 from hostler.records.run.handoff import Handoff
 from hostler.records.series.logs import LogWriter
 from hostler.records.series.metrics import MetricWriter
+from hostler.records.series.picker import Picker
 from hostler.records.sweep import sweeps
 from hostler.spec.job import Job
 from hostler.worker.claim.slots import Placement
@@ -24,7 +25,6 @@ from hostler.worker.prepare import secrets
 from hostler.worker.prepare.inputs import Inputs
 from hostler.worker.prepare.mask import Masker
 from hostler.worker.run import conclude, run_folders
-from hostler.worker.run.picker import Picker
 
 
 class LocalAttempt:

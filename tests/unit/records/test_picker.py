@@ -6,9 +6,9 @@ import math
 from hypothesis import given
 from hypothesis import strategies as st
 
+from hostler.records.series.picker import Picker
 from hostler.records.series.points import Point, pack, unpack
 from hostler.spec.job import MetricSource
-from hostler.worker.run.picker import Picker
 
 PATTERN = r"(?P<step>\S+) loss=(?P<loss>\S+)"
 NAMES = ["step", "epoch", "loss", "a/b", "\ud800"]

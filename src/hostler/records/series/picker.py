@@ -1,0 +1,205 @@
+"""Metrics picked from what a script prints: JSON lines, a pattern's named groups, or lines of common tools.
+
+One of these wins. A pattern is all that is looked for. Otherwise JSON lines are points, and lines of tools
+(`tool_lines.py`) only as long as neither a JSON line nor the library has brought a point. A tool's first line
+waits for a second, or ten seconds, so that a script that prints and then logs makes no double points. Pure.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from hostler.records.series.points import Point
+from hostler.records.series.tool_lines import Reading, Recogniser, is_candidate
+from hostler.spec.job import MetricSource
+
+LARGEST = 2.0**62  # a step beyond this, or none that is a number, is not one
+STEP_KEYS = ("step", "global_step", "iteration", "iter", "epoch")
+PATIENCE = 10.0  # seconds that the first line of a tool waits for a script's own points
+
+
+class Picker:
+    """Feed it output as it comes; lines cut by a piece's end are completed by the next."""
+
+    def __init__(self, source: MetricSource) -> None:
+        self._json = source.json_lines
+        self._pattern = re.compile(source.pattern) if source.pattern else None
+        self._tools = _ToolPoints() if source.recognises else None
+        self._rest = b""
+        self._next = 0  # the step of a point that names none
+
+    @property
+    def recognised(self) -> list[str]:
+        """Metrics that were read from lines of tools."""
+        return list(self._tools.names) if self._tools else []
+
+    def continue_from(self, step: int) -> None:
+        self._next = step
+        if self._tools:
+            self._tools.continue_from(step)
+
+    def feed(self, data: bytes, now: float) -> list[Point]:
+        if not data:
+            return self._tools.due(now) if self._tools else []
+        *lines, self._rest = re.split(rb"[\r\n]", self._rest + data)
+        if len(self._rest) > 1 << 20:  # not a line anybody meant as a metric
+            self._rest = b""
+        points = [point for line in lines for point in self._points(line, now)]
+        return points + self._tools.due(now) if self._tools else points
+
+    def close(self, now: float) -> list[Point]:
+        return self.feed(b"\n", now) + (self._tools.close(now) if self._tools else [])
+
+    def stand_down(self) -> None:
+        """The script logs by itself: lines of tools are no metrics any more."""
+        if self._tools:
+            self._tools.stop()
+
+    def _points(self, line: bytes, now: float) -> Iterator[Point]:
+        raw, line = line, line.strip()
+        found: dict[str, float] = {}
+        if self._json and line.startswith(b"{") and line.endswith(b"}"):
+            found = _found(line)
+        if not found and self._pattern:
+            found = self._matched(line.decode("utf-8", "replace"))
+        if not found:
+            if self._tools and self._tools.on:
+                yield from self._tools.read(raw, now)
+            return
+        key = next((k for k in STEP_KEYS if k in found), None)
+        step = int(found[key]) if key and abs(found[key]) < LARGEST else self._next
+        if key in ("step", "global_step"):
+            found.pop(key)
+        if found:
+            self.stand_down()
+            self._next = step + 1
+            yield Point(step, now, found)
+
+    def _matched(self, text: str) -> dict[str, float]:
+        match = self._pattern.search(text) if self._pattern else None
+        found: dict[str, float] = {}
+        for name, value in (match.groupdict() if match else {}).items():
+            try:
+                found[name] = float(value)
+            except (TypeError, ValueError):
+                continue
+        return found
+
+
+class _ToolPoints:
+    """Points of a tool's lines: of each metric one value for each step. A line without a step counts as the
+    same step as the last if all it has is new there, else as the next."""
+
+    def __init__(self) -> None:
+        self._recogniser = Recogniser()
+        self._step = -1  # the newest
+        self._there: set[str] | None = None  # the metrics it has; None: the next one is wanted
+        self._before = b""
+        self._bar, self._offset = -1, 0  # the last count of a bar, and what bars before it came to
+        self._resumed = 0
+        self._in_parts = False  # whether epochs come in parts, and so are no steps
+        self._partial: Reading | None = None
+        self._first: list[Point] = []  # not yet known to be wanted
+        self._settled = False
+        self.on = True
+        self.names: dict[str, None] = {}
+
+    def continue_from(self, step: int) -> None:
+        self._step, self._there, self._resumed = step - 1, None, step
+
+    def stop(self) -> None:
+        self.on, self._first, self._partial = False, [], None
+
+    def read(self, line: bytes, now: float) -> list[Point]:
+        before, self._before = self._before, line
+        if not (is_candidate(line) or self._recogniser.in_table):
+            return []
+        reading = self._recogniser.read(line, before)
+        return self._settle(self._taken(reading, now), now) if reading else []
+
+    def due(self, now: float) -> list[Point]:
+        """The first line's points, once nothing else has come for a while."""
+        waited = bool(self._first) and now - self._first[0].time >= PATIENCE
+        return self._settle([], now, sure=True) if waited else []
+
+    def close(self, now: float) -> list[Point]:
+        reading, partial = self._recogniser.close(), self._partial
+        self._partial = None
+        points = [point for one in (partial, reading) if one and self.on for point in self._placed(one, now)]
+        return self._settle(points, now, sure=True) if self.on else []
+
+    def _settle(self, points: list[Point], now: float, *, sure: bool = False) -> list[Point]:
+        """Let points go, if it is clear by now that the script has none of its own."""
+        if not self._settled:
+            if not sure and points and not self._first:
+                self._first = points
+                return []
+            if not points and not sure:
+                return []
+            points, self._first, self._settled = self._first + points, [], True
+        self.names |= dict.fromkeys(name for point in points for name in point.values)
+        return points
+
+    def _taken(self, reading: Reading, now: float) -> list[Point]:
+        """A state on the way waits for the line that replaces it."""
+        partial, self._partial = self._partial, None if reading.whole else reading
+        other = partial is not None and partial.values.keys().isdisjoint(reading.values)
+        points = list(self._placed(partial, now)) if partial and other else []
+        return points + (list(self._placed(reading, now)) if reading.whole else [])
+
+    def _placed(self, reading: Reading, now: float) -> Iterator[Point]:
+        step = self._own_step(reading)
+        if step is None:
+            new = self._there is not None and self._there.isdisjoint(reading.values)
+            step = self._step if new else self._step + 1
+        if step != self._step or self._there is None:
+            self._step, self._there = step, set()
+        values = {name: value for name, value in reading.values.items() if name not in self._there}
+        self._there |= values.keys()
+        if values:
+            yield Point(step, now, values)
+
+    def _own_step(self, reading: Reading) -> int | None:
+        step, epoch = reading.step, reading.epoch
+        if step is None and epoch is not None:
+            self._in_parts |= epoch != int(epoch) or epoch + 1 < self._resumed
+            step = None if self._in_parts else int(epoch)
+        if step is None or abs(step) >= LARGEST:
+            return None
+        if not reading.restarts:
+            return step
+        if self._bar < 0 and step < self._resumed - 1:  # a bar of what is left to do
+            self._offset = self._resumed - 1
+        elif step < self._bar:
+            self._offset += self._bar
+        self._bar = step
+        return self._offset + step
+
+
+def _found(line: bytes) -> dict[str, float]:
+    try:
+        return _numbers(json.loads(line))
+    except (ValueError, RecursionError):
+        return {}
+
+
+def _numbers(value: Any, prefix: str = "") -> dict[str, float]:
+    """Numeric leaves of a JSON object; nested names are joined by '/'."""
+    found: dict[str, float] = {}
+    for name, item in value.items() if isinstance(value, Mapping) else ():
+        if isinstance(item, Mapping):
+            found.update(_numbers(item, f"{prefix}{name}/"))
+        elif isinstance(item, (int, float)) and not isinstance(item, bool):
+            try:
+                found[_clean(prefix + name)] = float(item)
+            except OverflowError:
+                continue
+    return found
+
+
+def _clean(name: str) -> str:
+    """JSON can spell half of a surrogate pair, which no file can hold."""
+    return name.encode("utf-8", "replace").decode()

@@ -10,11 +10,13 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from hostler.records.series.points import Point
-from hostler.records.series.tool_lines import Reading, Recogniser, is_candidate
 from hostler.spec.job import MetricSource
+
+if TYPE_CHECKING:
+    from hostler.records.series.tool_lines import Reading, Recogniser
 
 LARGEST = 2.0**62  # a step beyond this, or none that is a number, is not one
 STEP_KEYS = ("step", "global_step", "iteration", "iter", "epoch")
@@ -28,7 +30,7 @@ class Picker:
         self._json = source.json_lines
         self._pattern = re.compile(source.pattern) if source.pattern else None
         self._tools = _ToolPoints() if source.recognises else None
-        self._rest = b""
+        self._rest = self._before = b""
         self._next = 0  # the step of a point that names none
 
     @property
@@ -47,7 +49,13 @@ class Picker:
         *lines, self._rest = re.split(rb"[\r\n]", self._rest + data)
         if len(self._rest) > 1 << 20:  # not a line anybody meant as a metric
             self._rest = b""
-        points = [point for line in lines for point in self._points(line, now)]
+        points = list[Point]()
+        every, before = self._pattern is not None, self._before
+        for line in lines:  # most hold neither sign, and cost no more than this
+            if b":" in line or b"=" in line or every or (self._tools and self._tools.wants(line)):
+                points += self._points(line, before, now)
+            before = line
+        self._before = before
         return points + self._tools.due(now) if self._tools else points
 
     def close(self, now: float) -> list[Point]:
@@ -58,25 +66,24 @@ class Picker:
         if self._tools:
             self._tools.stop()
 
-    def _points(self, line: bytes, now: float) -> Iterator[Point]:
-        raw, line = line, line.strip()
+    def _points(self, raw: bytes, before: bytes, now: float) -> list[Point]:
+        line = raw.strip()
         found: dict[str, float] = {}
         if self._json and line.startswith(b"{") and line.endswith(b"}"):
             found = _found(line)
         if not found and self._pattern:
             found = self._matched(line.decode("utf-8", "replace"))
         if not found:
-            if self._tools and self._tools.on:
-                yield from self._tools.read(raw, now)
-            return
+            return self._tools.read(raw, before, now) if self._tools and self._tools.on else []
         key = next((k for k in STEP_KEYS if k in found), None)
         step = int(found[key]) if key and abs(found[key]) < LARGEST else self._next
         if key in ("step", "global_step"):
             found.pop(key)
-        if found:
-            self.stand_down()
-            self._next = step + 1
-            yield Point(step, now, found)
+        if not found:
+            return []
+        self.stand_down()
+        self._next = step + 1
+        return [Point(step, now, found)]
 
     def _matched(self, text: str) -> dict[str, float]:
         match = self._pattern.search(text) if self._pattern else None
@@ -89,15 +96,27 @@ class Picker:
         return found
 
 
+# A cheap look before a line is decoded: words that metrics are named by, signs of XGBoost and LightGBM.
+LONGEST = 2000  # bytes of a line that a tool prints
+SHAPES = 4096  # of lines without metrics that are remembered
+_ROOTS = re.compile(
+    rb"loss|acc|auc|auroc|f1|prec|recall|iou|dice|mae|mse|map|r2|err|nll|ppl|perp|bleu|rouge|wer|cer|psnr|ssim|fid"
+    rb"|elbo|bp[bc]|reward|return|score|ndcg|mrr|mcc|kappa|bce|xent|top[15]|entropy|'s |\]\t"
+)
+_ZEROED = bytes.maketrans(b"123456789", b"000000000")
+_COUNTED = re.compile(rb"(?i)(?:\b|_)(?:f|r|l|top|map)0")  # names of metrics with a number in them
+
+
 class _ToolPoints:
     """Points of a tool's lines: of each metric one value for each step. A line without a step counts as the
-    same step as the last if all it has is new there, else as the next."""
+    same step as the last if all it has is new there, else as the next. Programs print the same lines over and
+    over: the shape of a line without metrics, all its digits being 0, is remembered."""
 
     def __init__(self) -> None:
-        self._recogniser = Recogniser()
+        self._known: Recogniser | None = None
+        self._dull: set[bytes] = set()
         self._step = -1  # the newest
         self._there: set[str] | None = None  # the metrics it has; None: the next one is wanted
-        self._before = b""
         self._bar, self._offset = -1, 0  # the last count of a bar, and what bars before it came to
         self._resumed = 0
         self._in_parts = False  # whether epochs come in parts, and so are no steps
@@ -113,25 +132,52 @@ class _ToolPoints:
     def stop(self) -> None:
         self.on, self._first, self._partial = False, [], None
 
-    def read(self, line: bytes, now: float) -> list[Point]:
-        before, self._before = self._before, line
-        if not (is_candidate(line) or self._recogniser.in_table):
+    def wants(self, line: bytes) -> bool:
+        """Whether a line without a sign says something: the epoch above a bar, or a part of a table."""
+        return (
+            line.startswith(b"Epoch ")
+            or b"DataLoader" in line
+            or (self._known is not None and self._known.in_table)
+        )
+
+    def read(self, line: bytes, before: bytes, now: float) -> list[Point]:
+        shape = line.translate(_ZEROED)
+        if shape in self._dull or len(line) > LONGEST:
+            return []
+        if not (_ROOTS.search(line.lower()) or self.wants(line)):
+            self._forget(shape)
             return []
         reading = self._recogniser.read(line, before)
-        return self._settle(self._taken(reading, now), now) if reading else []
+        if self._recogniser.dull:
+            self._forget(shape)
+        return self._settle(self._taken(reading, now)) if reading else []
+
+    @property
+    def _recogniser(self) -> Recogniser:
+        if self._known is None:  # its patterns take a while to compile, and few runs need them
+            from hostler.records.series.tool_lines import Recogniser
+
+            self._known = Recogniser()
+        return self._known
+
+    def _forget(self, shape: bytes) -> None:
+        if len(self._dull) >= SHAPES:
+            self._dull.clear()
+        if not _COUNTED.search(shape):
+            self._dull.add(shape)
 
     def due(self, now: float) -> list[Point]:
         """The first line's points, once nothing else has come for a while."""
         waited = bool(self._first) and now - self._first[0].time >= PATIENCE
-        return self._settle([], now, sure=True) if waited else []
+        return self._settle([], sure=True) if waited else []
 
     def close(self, now: float) -> list[Point]:
-        reading, partial = self._recogniser.close(), self._partial
+        reading, partial = self._known.close() if self._known else None, self._partial
         self._partial = None
         points = [point for one in (partial, reading) if one and self.on for point in self._placed(one, now)]
-        return self._settle(points, now, sure=True) if self.on else []
+        return self._settle(points, sure=True) if self.on else []
 
-    def _settle(self, points: list[Point], now: float, *, sure: bool = False) -> list[Point]:
+    def _settle(self, points: list[Point], *, sure: bool = False) -> list[Point]:
         """Let points go, if it is clear by now that the script has none of its own."""
         if not self._settled:
             if not sure and points and not self._first:

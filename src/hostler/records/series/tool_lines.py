@@ -12,10 +12,9 @@ import math
 import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import field
+from functools import lru_cache
 
 from hostler.frozen import dataclass
-
-LONGEST = 2000  # bytes of a line that a tool prints
 
 _NUMBER = (
     r"[-+]?(?:\d{1,3}(?:,\d{3})+(?:\.\d*)?|\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?|[-+]?(?:nan|NaN|inf|Infinity)"
@@ -119,18 +118,19 @@ def boosting(text: str) -> Reading | None:
 
 # Epoch 2:  45%|####   | 9/20 [00:01<00:02, 5.1it/s, v_num=0, loss=0.31]      tqdm, and Lightning's bar
 _TQDM = re.compile(
-    r"(?:(?P<head>[^|]*?):?\s*)?\d+%\|[^|]*\|\s*(?P<at>\d+)/(?P<total>\d+)\s*"
+    r"%\|[^|]*\|\s*(?P<at>\d+)/(?P<total>\d+)\s*"
     r"\[[\d:]+<[\d:?]+,\s*[\d.?]+\s?(?:it/s|s/it|[A-Za-z]+/s|s/[A-Za-z]+),\s*(?P<rest>[^\]]*)\]"
 )
 _PAIR_OF_BAR = re.compile(rf"\s*([A-Za-z][\w.@/ -]*?)\s*[=:]\s*({_NUMBER})\s?%?{_END}\s*,?\s*")
 _OTHER_OF_BAR = re.compile(r"\s*[A-Za-z][\w.@/ -]*=[^,=]*(?:,|$)\s*")
-_EPOCH_OF_BAR = re.compile(r"\s*(?:.* )?epoch\s*[:#]?\s*(\d+)(?:\s*/\s*\d+)?", re.IGNORECASE)
+_EPOCH_OF_BAR = re.compile(r"\bepoch\s*[:#]?\s*(\d+)(?:\s*/\s*\d+)?\s*(?::\s*\d*)?$", re.IGNORECASE)
 
 
 def tqdm(text: str) -> Reading | None:
     """The postfix of a tqdm bar."""
-    match = _TQDM.search(text)
-    return _bar(match, match["head"] or "") if match else None
+    at = text.find("%|")
+    match = _TQDM.match(text, at) if at > 0 else None
+    return _bar(match, text[:at]) if match else None
 
 
 # Epoch 0/9 ━━━━━━━━ 20/20 0:00:01 • 0:00:00 9.1it/s v_num: 0.000 train_loss: 0.310      Lightning with rich
@@ -156,7 +156,7 @@ def _bar(match: re.Match[str], head: str) -> Reading | None:
         at = pair.end()
     if not _has_metric(found, True):
         return None
-    step, epoch = int(match["at"]), _EPOCH_OF_BAR.fullmatch(head)
+    step, epoch = int(match["at"]), _EPOCH_OF_BAR.search(head)
     if epoch:
         return Reading(_clean(found), int(epoch[1]) * int(match["total"]) + step)
     return Reading(_clean(found), step, restarts=True)
@@ -197,15 +197,15 @@ _LOGGED = re.compile(  # 2024-01-02 10:11:12,123 - train - INFO - …   INFO:roo
     r"(?:[\w.]+ - )?(?:\[?(?:INFO|DEBUG|info)\]?(?:[:\s]+[\w.]+:(?!\s*[-+.\d]))?[\s:|-]*(?:[\w.]+ - )?)?"
     r"(?:\[rank\d+\]:\s*)?"
 )
-_NAME = r"[A-Za-z][\w.@/+-]*(?: [A-Za-z@][\w.@/-]*){0,3}?"
+_WORD = r"[A-Za-z][\w.@/+-]*(?![\w.@/+-])"
 _PARTS = re.compile(
-    rf"(?P<gap>[\s,;|•—–]+|-+(?=\s|$)|\[[=>.\-#\s]*\]|[━╸╺█▏▎▍▌▋▊▉]+)"
+    r"[\s,;|•—–]+|-+(?=\s|$)|\[[=>.\-#\s]*\]|[━╸╺█▏▎▍▌▋▊▉]+"
     rf"|(?P<step>(?i:global[ _]?step|step|iteration|iter|epoch|batch|round))s?\s*[:=#]?\s*[\[(]?\s*(?P<n>\d+)"
     rf"(?:\s*(?:/|of)\s*(?P<of>\d+))?\s*[\])]?:?{_END}"
-    rf"|(?P<ratio>{_NAME})\s*[:=]\s*\d+/\d+\s*\((?P<percent>{_NUMBER})%\)"
-    rf"|(?P<name>{_NAME})(?P<sign>\s*[:=]\s*|\s+)(?P<value>{_NUMBER})"
-    rf"(?P<unit>%|\s?(?:ms|us|µs|s|m|h|[KMG]i?B|[a-z]+/s(?:ec)?)\b)?(?:\s*\(\s*(?:{_NUMBER})%?\s*\))?{_END}"
-    r"|\[?(?P<phase>[A-Za-z]+)\]?(?: set)?\s*(?P<mark>[:>]|(?<=\])|(?=\s*\|))"
+    rf"|(?P<name>{_WORD}(?: {_WORD}){{0,3}}?)(?P<sign>\s*[:=]\s*|\s+)"
+    rf"(?:\d+/\d+\s*\((?P<percent>{_NUMBER})%\)|(?P<value>{_NUMBER})"
+    rf"(?P<unit>%|\s?(?:ms|us|µs|s|m|h|[KMG]i?B|[a-z]+/s(?:ec)?)\b)?(?:\s*\(\s*(?:{_NUMBER})%?\s*\))?{_END})"
+    r"|\[?(?P<phase>[A-Za-z]+)\]?(?: set)?\s*(?:[:>]|(?<=\])|(?=\s*\|))"
     r"|[\[(]?\s*(?P<at>\d+)\s*/\s*(?P<total>\d+)\s*(?:\(\s*[\d.]+%\s*\))?\s*[\])]?(?![\w/.])"
     r"|\(?[\d.]+(?:%|\s?(?:ms|us|µs|s|m|h)(?:/(?:step|epoch|it|iter|batch|sample))?\b|\s?[a-z]+/s(?:ec)?\b)\)?"
     r"|\d+:\d\d(?::\d\d)?(?![\w:.])"
@@ -236,15 +236,17 @@ class _Line:
 
     def take(self, match: re.Match[str]) -> bool:
         """False if this part is not of such a line."""
+        if match.lastgroup is None:  # a gap, a bar, a time
+            return True
+        if name := match["name"]:
+            return self._take_pair(match, name.lower().split())
         if match["step"]:
             self._take_step(match)
         elif match["total"]:
             self._place = (int(match["at"]), int(match["total"]))
-        elif match["phase"]:
-            self._phase = match["phase"].lower()
+        elif phase := match["phase"]:
+            self._phase = phase.lower()
             return self._phase in _PHASES
-        elif name := match["ratio"] or match["name"]:
-            return self._take_pair(match, name.lower().split())
         return True
 
     def _take_step(self, match: re.Match[str]) -> None:
@@ -261,7 +263,7 @@ class _Line:
             return True
         if len(words) > 1 and not all(map(_is_word, words)):
             return False
-        if match["name"] and not match["sign"].strip() and not (self._stepped and _is_named(words)):
+        if not match["sign"].strip() and not (self._stepped and _is_named(words)):
             return False
         if match["unit"] in (None, "%") and words[0] not in _NOISE:
             of_phase = self._phase and _PHASES.isdisjoint(re.split(r"[\W_]+", "_".join(words)))
@@ -294,21 +296,7 @@ def _is_named(words: list[str]) -> bool:
 
 _TOOLS: tuple[Callable[[str], Reading | None], ...] = (transformers, boosting, tqdm, rich_bar, timm, plain)
 
-# A cheap look before any of these: most lines are not worth decoding.
-_ROOTS = re.compile(
-    rb"loss|acc|auc|auroc|f1|prec|recall|iou|dice|mae|mse|map|r2|err|nll|ppl|perp|bleu|rouge|wer|cer|psnr|ssim|fid"
-    rb"|elbo|bp[bc]|reward|return|score|ndcg|mrr|mcc|kappa|bce|xent|top[15]|entropy|'s |\]\t"
-)
-_DIGIT = re.compile(rb"[0-9]|nan")
 _KEYED = re.compile(rb"\s*-?\s*([A-Za-z_][\w.-]*):(?:\s.*)?")
-
-
-def is_candidate(line: bytes) -> bool:
-    """Whether a line may hold metrics, by a few searches in its bytes."""
-    if b":" not in line and b"=" not in line:
-        return line.startswith(b"Epoch ") or b"DataLoader" in line
-    return len(line) <= LONGEST and bool(_DIGIT.search(line) and _ROOTS.search(line.lower()))
-
 
 # │         test_acc          │    0.9714000225067139     │        after "Test metric … DataLoader 0"
 _HEADING = re.compile(
@@ -325,6 +313,7 @@ class Recogniser:
         self._epoch: int | None = None  # as Keras has printed it above its bar
         self._columns = 0  # of Lightning's table, while it is being printed
         self._rows: dict[str, float] = {}
+        self.dull = False  # whether no line of the last one's shape holds anything
 
     @property
     def in_table(self) -> bool:
@@ -333,7 +322,7 @@ class Recogniser:
 
     def read(self, line: bytes, before: bytes = b"") -> Reading | None:
         """The metrics of a line. `before` is the line above it: settings are printed in columns."""
-        text = _ANSI.sub("", line.decode("utf-8", "replace"))
+        text, self.dull = _ANSI.sub("", line.decode("utf-8", "replace")), False
         if (self._columns or "DataLoader" in text) and ((reading := self._table(text)) or self._columns):
             return reading
         indented, text = text[:1].isspace(), text.strip()
@@ -348,6 +337,7 @@ class Recogniser:
                     if self._epoch is not None and _BAR.match(text):  # Keras
                         return Reading(reading.values, self._epoch, whole=reading.whole)
                 return reading
+        self.dull = True
         return None
 
     def close(self) -> Reading | None:
@@ -387,6 +377,7 @@ def _is_setting(text: str, *, indented: bool, before: bytes) -> bool:
     return not (above in _PHASES or above in _STEPS or above in _NOISE or is_metric(above, weak=True))
 
 
+@lru_cache(maxsize=1024)
 def is_metric(name: str, *, weak: bool = False) -> bool:
     """Whether a name is a metric's, by its words. `weak`: a weak one will do by itself."""
     words = [word for word in re.split(r"[^a-z0-9]+", name.lower()) if word]
@@ -409,6 +400,7 @@ def _clean(found: Iterable[tuple[str, str]]) -> dict[str, float]:
     return {name: value for name, value in values.items() if name not in ("", "v_num") and value is not None}
 
 
+@lru_cache(maxsize=1024)
 def _name(name: str) -> str:
     return _ODD.sub("_", name.strip().replace("@", "")).strip("_")
 

@@ -48,6 +48,9 @@ class Picker(Protocol):
 
     def continue_from(self, step: int) -> None: ...
 
+    def settle(self) -> list[Point]:
+        """Points that wait for what comes next."""
+
     def stand_down(self) -> None:
         """The script logs by itself."""
 
@@ -129,8 +132,12 @@ class Uploader:
         """The reach of a checkpoint, once it is in the store: all that was printed and measured until now, or
         no more than the first `logged` points that the library logged."""
         with self._reading:
+            self._read()
+            if self._output:
+                self._take(self._output.picker.settle())
             self.flush()
-            position = self._writer.position if logged is None else self._logged.position(logged)
+            printed = logged is None or self._logged.empty  # the library saves, and logs nothing
+            position = self._writer.position if printed else self._logged.position(logged or 0)
             return {"position": position, "metric_step": self.steps, "totals": self.totals}
 
     def exited(self) -> None:
@@ -289,6 +296,10 @@ class _Logged:
     def __init__(self) -> None:
         self._runs: list[tuple[int, int, int]] = []  # first of them, its place among all, how many follow on
         self._count = 0
+
+    @property
+    def empty(self) -> bool:
+        return not self._count
 
     def add(self, place: int, count: int) -> None:
         last = self._runs[-1] if self._runs else None

@@ -61,6 +61,10 @@ class Picker:
     def close(self, now: float) -> list[Point]:
         return self.feed(b"\n", now) + (self._tools.close(now) if self._tools else [])
 
+    def settle(self) -> list[Point]:
+        """Points that wait, since a checkpoint is to cover them."""
+        return self._tools.settled() if self._tools else []
+
     def stand_down(self) -> None:
         """The script logs by itself: lines of tools are no metrics any more."""
         if self._tools:
@@ -168,8 +172,10 @@ class _ToolPoints:
 
     def due(self, now: float) -> list[Point]:
         """The first line's points, once nothing else has come for a while."""
-        waited = bool(self._first) and now - self._first[0].time >= PATIENCE
-        return self._settle([], sure=True) if waited else []
+        return self.settled() if self._first and now - self._first[0].time >= PATIENCE else []
+
+    def settled(self) -> list[Point]:
+        return self._settle([], sure=True) if self._first else []
 
     def close(self, now: float) -> list[Point]:
         reading, partial = self._known.close() if self._known else None, self._partial

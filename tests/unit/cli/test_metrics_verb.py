@@ -172,3 +172,7 @@ def test_report_without_a_metric_shows_the_line_to_add(world: World) -> None:
     assert done.returncode == 0
     line = "add `metric: {name: val_loss, goal: min}` to grid.yaml"
     assert line in done.stderr and line in (world.folder / "grid.html").read_text()
+    world.write("named.yaml", SWEEP.format(more="metric: val_loss").replace("grid", "named"))
+    world.ok("sweep", "-y", "named.yaml")
+    world.ok("wait", "named")
+    assert "names no metric" not in world.cli("report", "named").stderr

@@ -206,6 +206,8 @@ def _reader(
             raise MissingError(
                 f"no run has logged {x!r}", hint=did_you_mean(x, known, f"choose from: {', '.join(known)}")
             )
+        if metric not in logged and not metric.startswith("system/"):
+            return []  # and the plot says that no run has it
         wanted = [metric] if x in ("step", "time") else [metric, x]
         table = curve_reader.curves(store.url, names, run=list(ids), metric=wanted)
         found = []

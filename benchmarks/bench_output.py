@@ -1,0 +1,49 @@
+"""A printed line with lines of tools recognised, against the same without: most lines hold no metric."""
+
+from __future__ import annotations
+
+import random
+import time
+
+from row import Row
+
+from hostler.records.series.picker import Picker
+from hostler.spec.job import MetricSource
+
+LINES = 2000
+ROUNDS = 15
+SAME = "2026-01-02 10:11:12,{:03} - loader - INFO - read shard {:05} of 01024\n"
+METRIC = "epoch {1} | loss=0.{0:03} | lr=0.001\n"
+
+
+def main() -> list[Row]:
+    words = random.Random(1)
+    other = "".join(
+        f"{n}: " + " ".join(words.choices(("alpha", "reads", "the", "disk", "shard", "twice"), k=10)) + "\n"
+        for n in range(LINES)
+    )
+    same = "".join(SAME.format(n % 1000, n) for n in range(LINES))
+    metric = "".join(METRIC.format(n % 1000, n) for n in range(LINES))
+    json = "".join(f'{{"step": {n}, "loss": 0.5}}\n' for n in range(LINES))
+    bare = _each(metric, MetricSource(tools=False))
+    return [
+        _row("a printed line of a logger", same, 2.5),
+        _row("a printed line of other words each time", other, 8.0),
+        _row("a printed line of JSON", json, 1.3),
+        Row("a printed line of a tool, as a point", _each(metric, MetricSource()), bare, 60.0, "us"),
+    ]
+
+
+def _row(name: str, text: str, bound: float) -> Row:
+    ours = floor = float("inf")
+    for _ in range(ROUNDS):
+        ours = min(ours, _each(text, MetricSource()))
+        floor = min(floor, _each(text, MetricSource(tools=False)))
+    return Row(name, ours, floor, bound, "us")
+
+
+def _each(text: str, source: MetricSource) -> float:
+    picker, data = Picker(source), text.encode()
+    begun = time.process_time()
+    picker.feed(data, 1.0)
+    return (time.process_time() - begun) / LINES * 1e6

@@ -28,7 +28,7 @@ def main() -> list[Row]:
     bare = _each(metric, MetricSource(tools=False))
     return [
         _row("a printed line of a logger", same, 2.5),
-        _row("a printed line of other words each time", other, 8.0),
+        _row("a printed line of other words each time", other, 6.5),
         _row("a printed line of JSON", json, 1.3),
         Row("a printed line of a tool, as a point", _each(metric, MetricSource()), bare, 60.0, "us"),
     ]

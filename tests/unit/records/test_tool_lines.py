@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from hostler.records.series import tool_lines
 from hostler.records.series.picker import PATIENCE, Picker
 from hostler.records.series.points import Point
 from hostler.spec.job import MetricSource
@@ -141,3 +142,14 @@ def test_resumed_bar_goes_on_after_the_restored_step() -> None:
 def test_no_text_makes_a_recogniser_raise(pieces: list[str]) -> None:
     data = "".join(pieces).encode("utf-8", "surrogatepass")
     assert picked(data, size=5) == picked(data)
+
+
+def test_metric_after_dull_lines_of_its_shape_is_still_found() -> None:
+    dull = b"".join(b"f%d: 0.5\nmodel x: 0.5 of it\nstep 3, lost: 0.%d\n" % (n, n) for n in range(2, 9))
+    found = picked(dull + b"f1: 0.5\nstep 3, loss: 0.2\n")
+    assert found == [("f1", 0, "0.5"), ("loss", 3, "0.2")]
+
+
+def test_every_metric_word_passes_the_cheap_look() -> None:
+    for word in sorted(tool_lines._STRONG | {f"val_{weak}" for weak in tool_lines._WEAK}):
+        assert picked(f"step 1, {word}: 0.5\n".encode()) == [(word, 1, "0.5")], word

@@ -35,7 +35,7 @@ _STRONG = _words(
     logloss mlogloss merror nll ppl perplexity bleu rouge wer cer psnr ssim fid elbo bpb bpc reward ndcg mrr
     mcc kappa bce xent map50 top1 top5"""
 )
-_WEAK = _words("error err score return kl ce entropy map l1 l2 hits")
+_WEAK = _words("error err score return entropy map")
 _PHASES = _words("train training val valid validation eval evaluation test testing dev")
 _STEPS = _words("step global_step globalstep iteration iter it epoch ep batch round")
 _QUALIFIERS = _words(

@@ -80,7 +80,9 @@ class Member:
         self._status = AttemptStatus(self.attempt, machine.timing, machine.clock, machine.say, GOING)
         self._metric_writer = MetricWriter(machine.store, run, joined.attempt, joined.slot)
         log_writer = LogWriter(machine.store, run, joined.attempt, joined.slot)
-        job = replace(joined.job, metrics=replace(joined.job.metrics, tools=False))  # as the first node prints
+        job = replace(
+            joined.job, metrics=replace(joined.job.metrics, tools=False)
+        )  # as the first node prints
         self._uploader = uploader(machine, job, self._folder, self._metric_writer, log_writer)
         self._process: Process | None = None
         self._shards: Shards | None = None

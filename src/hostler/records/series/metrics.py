@@ -184,8 +184,11 @@ def chain(fragments: Sequence[Fragment], attempt: int) -> list[Point]:
 
 
 def lineage(fragments: Sequence[Fragment], attempt: int) -> list[int]:
-    """The attempts of that chain, oldest first. Pure."""
-    return [own[0].attempt for own, _ in _links(fragments, attempt)][::-1]
+    """The attempts of that chain, oldest first; the first of them may have measured nothing. Pure."""
+    links = list(_links(fragments, attempt))
+    found = [own[0].attempt for own, _ in links]
+    first = _origin_of(links[-1][0]) if links else None
+    return [*([first.attempt] if first and first.attempt < found[-1] else []), *found[::-1]]
 
 
 def _links(fragments: Sequence[Fragment], attempt: int) -> Iterator[tuple[list[Fragment], Origin | None]]:
@@ -198,10 +201,14 @@ def _links(fragments: Sequence[Fragment], attempt: int) -> Iterator[tuple[list[F
     while attempt in by_attempt:
         own = by_attempt[attempt]
         yield own, upto
-        origin = next((one.origin for one in own if one.origin and one.rank == own[0].rank), None)
+        origin = _origin_of(own)
         if origin is None or origin.attempt >= attempt:
             break
         attempt, upto = origin.attempt, origin
+
+
+def _origin_of(own: Sequence[Fragment]) -> Origin | None:
+    return next((one.origin for one in own if one.origin and one.rank == own[0].rank), None)
 
 
 def _covered(own: Sequence[Fragment], upto: Origin | None) -> list[Point]:

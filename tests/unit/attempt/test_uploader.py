@@ -263,3 +263,16 @@ def test_watched_run_sends_fragments_with_every_beat_at_any_age(tmp_path: Path) 
     scene.print("C")
     assert scene.at(40_022) == "AB"
     assert scene.at(40_024) == "ABC"
+
+
+def test_checkpoint_covers_printed_points_where_the_library_logs_none(tmp_path: Path) -> None:
+    scene = Scene(tmp_path)
+    scene.print('{"loss": 1}\n{"loss": 2}\n')
+    assert scene.uploader.covered(0)["position"] == 2
+
+
+def test_checkpoint_covers_the_first_line_of_a_tool(tmp_path: Path) -> None:
+    scene = Scene(tmp_path)
+    scene.print("epoch 0 | loss=0.5\n")
+    assert scene.at(5.0) and scene.curve() == []
+    assert scene.uploader.covered()["position"] == 1 and scene.curve() == [(0, {"loss": 0.5})]

@@ -88,7 +88,11 @@ def draft(
         runs=tuple(dict(params) for params in runs),
     )
     secrecy.check(job, project.git.token_secret if project.git else None)
-    return job
+    if style != "flags":
+        return job
+    from hostler.fleet.option_forms import settled  # words that a person typed stay as they are
+
+    return settled(job, project)
 
 
 def identity(job: Job) -> str:

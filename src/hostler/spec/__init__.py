@@ -10,6 +10,7 @@ hydra.py       parameters as overrides of Hydra's
 inputs.py      parameters that name other runs
 rounds.py      rounds of a sweep
 spans.py       sets of indices in few words
+style.py       form of options
 together.py    runs that may share a process
 methods.py     methods of search and pruning by name
 pruning.py     `prune:` as data
@@ -20,6 +21,7 @@ folders.py     folder names for runs
 nearest.py     the nearest known word, for hints
 units.py       durations, sizes and money
 dockerfile.py  the Dockerfile of a project
+parsers/       options that scripts declare
 files/         hostler.yaml and sweep files
 space/         search spaces
 formats/       files of other tools

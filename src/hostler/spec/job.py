@@ -18,9 +18,10 @@ from typing import TYPE_CHECKING, Any
 
 from hostler.errors import NewerFormatError
 from hostler.frozen import dataclass
-from hostler.spec import spans
+from hostler.spec import spans, style
 from hostler.spec.names import slug
 from hostler.spec.spans import Spans
+from hostler.spec.style import Style
 from hostler.spec.together import Together
 
 if TYPE_CHECKING:
@@ -170,6 +171,7 @@ class Job:
     command: tuple[str, ...]
     title: str = ""  # what the person called it, any text
     style: str = "flags"  # how parameters reach the command: flags | equals | hydra | json | env | none
+    forms: Style = field(default_factory=Style)  # of `flags`: how its options are written
     resume: tuple[str, ...] = ()  # added from the second attempt on, if the checkpoint folder holds something
     resume_whole: bool = False  # `resume` is a whole command, in place of `command`
     setup: tuple[str, ...] = ()
@@ -325,7 +327,8 @@ def source_facts(source: Source) -> dict[str, Any]:
 
 def to_json(job: Job) -> dict[str, Any]:
     runs = () if job.search else job.runs  # those of a search that learns are in its journal
-    plain = asdict(replace(job, rounds=(), dropped=Spans(), runs=runs))
+    plain = asdict(replace(job, rounds=(), dropped=Spans(), runs=runs, forms=Style()))
+    plain["forms"] = style.to_json(job.forms)
     plain["rounds"] = [one.to_json() for one in job.rounds]
     return {"format": FORMAT, **plain, "dropped": spans.to_json(job.dropped)}
 
@@ -362,6 +365,8 @@ def _value(name: str, value: Any) -> Any:
         return tuple(rounds.from_json(one) for one in value)
     if name == "dropped":
         return spans.from_json(value)
+    if name == "forms":
+        return style.from_json(value)
     if name == "trackers" and value != []:
         from hostler.spec import tracking  # most runs are shown in no other tool
 

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from hostler.spec.job import Checkpointing, Limits, MetricSource, Notify, PythonEnv, Resources
+from hostler.spec.style import Style
 
 if TYPE_CHECKING:
     from hostler.spec.tracking import Tracking
@@ -69,6 +70,7 @@ class Project:
     resume: tuple[str, ...] = ()
     resume_whole: bool = False
     style: str = "flags"
+    forms: Style = field(default_factory=Style)  # `style:` as a table
     setup: tuple[str, ...] = ()
     python: PythonEnv = field(default_factory=PythonEnv)
     env: Mapping[str, str] = field(default_factory=dict)

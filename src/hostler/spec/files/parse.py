@@ -20,7 +20,9 @@ from pydantic import (
     BaseModel,
     BeforeValidator,
     ConfigDict,
+    Discriminator,
     Field,
+    Tag,
     ValidationError,
     WithJsonSchema,
     create_model,
@@ -29,7 +31,7 @@ from pydantic import (
 from pydantic_core import PydanticCustomError
 
 from hostler.errors import MissingError, NewerFormatError, SpecError
-from hostler.spec import job, project, tracking, units
+from hostler.spec import job, project, style, tracking, units
 from hostler.spec.files import entries, tracking_words
 from hostler.spec.files.complaint import complaint
 from hostler.spec.files.otherwords import said_here
@@ -247,13 +249,31 @@ class FleetKeys(_Table):
     resources: _Resources | None = None
 
 
+class _Form(_Table):
+    booleans: Literal[style.BOOLEANS] | None = None  # type: ignore[valid-type]
+    lists: Literal[style.LISTS] | None = None  # type: ignore[valid-type]
+    assign: Literal[style.ASSIGN] | None = None  # type: ignore[valid-type]
+
+
+class _Style(_Form):
+    keys: dict[Text, _Form] | None = None  # where a script mixes
+
+
+_StyleWord = Annotated[Literal["flags", "equals", "hydra", "json", "env", "none"], Tag("word")]
+_StyleTable = Annotated[_Style, Tag("table")]
+
+
+def _style_kind(value: Any) -> str:
+    return "table" if isinstance(value, (dict, _Style)) else "word"
+
+
 class _Project(_Table):
     format: Amount | None = None
     version: Amount | None = None
     name: Annotated[Text, BeforeValidator(entries.as_text)] | None = None
     command: Words | None = None
     resume: Words | None = None
-    style: Literal["flags", "equals", "hydra", "json", "env", "none"] | None = None
+    style: Annotated[_StyleWord | _StyleTable, Discriminator(_style_kind)] | None = None
     setup: Words | None = None
     python: _Python | None = None
     env: dict[Variable, Loose] | None = None
@@ -297,7 +317,9 @@ def _at(key: str, message: str, hint: str = "") -> PydanticCustomError:
 
 _TABLES = frozenset({"python", "resources", "limits", "checkpoint", "notify"})
 # Keys whose value in the file is not the one of the same name in a Project.
-_OTHER_FORM = frozenset({"format", "version", "store", "resume", "data", "fleets", "git", "git_token"})
+_OTHER_FORM = frozenset(
+    {"format", "version", "store", "resume", "style", "data", "fleets", "git", "git_token"}
+)
 
 
 def over(given: _Project, base: project.Project, but: Collection[str] = ()) -> project.Project:
@@ -308,6 +330,10 @@ def over(given: _Project, base: project.Project, but: Collection[str] = ()) -> p
         found[key] = replace(getattr(base, key), **getattr(given, key).model_dump(exclude_unset=True))
     if given.env:
         found["env"] = {**base.env, **given.env}
+    if given.style:
+        word = given.style if isinstance(given.style, str) else "flags"
+        forms = _forms(given.style) if isinstance(given.style, _Style) else style.Style()
+        found |= {"style": word, "forms": forms}
     if given.store:
         found["store"] = entries.store_place(given.store, base.root)
     if given.resume:
@@ -324,6 +350,12 @@ def over(given: _Project, base: project.Project, but: Collection[str] = ()) -> p
     if given.git:
         found["git"] = replace(given.git, token_secret=given.git_token)
     return replace(base, **found)
+
+
+def _forms(given: _Style) -> style.Style:
+    table = given.model_dump(exclude_unset=True)
+    keys = {key: style.Form(**form) for key, form in table.pop("keys", {}).items()}
+    return style.Style(style.Form(**table)).given(keys)
 
 
 def _fleet(name: str, given: FleetKeys, nodes: int) -> project.Fleet:

@@ -6,6 +6,7 @@ preparation.py      inputs, checkpoint, code, packages, data
 running_process.py  the process, its saver, watch, meter and rung watch
 tracker_feed.py     shows it in tracking tools
 invocation.py       words and environment of the process
+option_forms.py     forms of options that a usage error showed
 watch.py            stop road, time limit, hanging, memory
 rung_watch.py       has a run judged at each level
 meter.py            CPU, memory and GPU use as metrics

@@ -15,11 +15,11 @@ from hostler.spec import states
 from hostler.spec.params import flatten
 from hostler.trackers.base import Closing
 from hostler.worker.gang.leader import Leader
-from hostler.worker.run import conclude
+from hostler.worker.run import conclude, option_forms
 from hostler.worker.run.conclude import Conclusion
 from hostler.worker.run.exit import Exit
 from hostler.worker.run.failure import Verdict, classify
-from hostler.worker.run.kinds import DISK_FULL, DONE, MEMORY
+from hostler.worker.run.kinds import DISK_FULL, DONE, EXIT_CODE, MEMORY, USAGE
 from hostler.worker.run.local_attempt import LocalAttempt
 from hostler.worker.run.watch import Watchman
 
@@ -53,11 +53,21 @@ class Ending:
         if self._leader:
             verdict = self._leader.judge(verdict)
         trusted = exit.code is not None and exit.code < 128 and verdict.kind not in (MEMORY, DISK_FULL)
+        if self._status.stop is None and self._wants_other_form(exit, verdict):
+            self.sent_back("style")
+            return
         result = None
         if verdict.kind == DONE:
             result = {"summary": finished or {}, "metrics": self._uploader.totals, "code": exit.code or 0}
         self._delivery.keep(trusted=trusted, done=result is not None, result=result)
         self.conclude(verdict, exit, result=result)
+
+    def _wants_other_form(self, exit: Exit, verdict: Verdict) -> bool:
+        """Whether the script refused the form of a parameter; other forms are then written for the sweep."""
+        if exit.code not in (1, 2) or verdict.kind not in (USAGE, EXIT_CODE):
+            return False
+        text = self._uploader.tail.decode("utf-8", "replace")
+        return self._status.deliver(lambda: option_forms.learn(self._local, text))
 
     def _tag(self) -> None:
         """The tags that the script gave its run."""

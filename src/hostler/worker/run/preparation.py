@@ -17,6 +17,7 @@ from hostler.spec.inputs import INIT
 from hostler.store import NotFound
 from hostler.worker.prepare import inputs
 from hostler.worker.prepare.prepare import Prepared, prepare
+from hostler.worker.run import option_forms
 from hostler.worker.run.ending import Ending
 from hostler.worker.run.failure import Verdict
 from hostler.worker.run.kinds import NOT_FINISHED
@@ -38,6 +39,7 @@ UNREADY = (
 def make_ready(local: LocalAttempt, ending: Ending) -> Prepared | None:
     """Bring everything the process needs; None if the attempt is over before it. May be repeated."""
     _take_inputs(local)
+    local.job, local.learned = option_forms.learned(local.machine.store, local.job, local.params)
     local.folder.make(local.inputs.params)
     restored = _restore(local)
     if restored and restored.finished:

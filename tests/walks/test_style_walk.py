@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 import json
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+import parser_scripts as scripts
 from cli_world import World
 
-sys.path.insert(0, str(Path(__file__).parents[1] / "unit" / "spec" / "parsers"))
-import test_declarations as scripts
-
-# One booleans and one list of each parser, as the keys are called in its script.
+# One boolean and one list of each parser, as the keys are called in its script.
 SWEPT = {
     "store_true": (scripts.ARGPARSE, "amp", "layers"),
     "store_false": (scripts.ARGPARSE, "cache", "tag"),
@@ -97,7 +94,8 @@ def test_an_unmodified_script_gets_true_false_and_lists(world: World, case: str)
 def test_hydra_gets_true_false_and_lists(world: World) -> None:
     world.write("train.py", HYDRA)
     world.write("config.yaml", "amp: null\nlayers: []\n")
-    text = "command: python train.py\nstyle: hydra\nparameters:\n  amp: [true, false]\n  layers: {value: [3, 4]}\n"
+    text = "command: python train.py\nstyle: hydra\n"
+    text += "parameters:\n  amp: [true, false]\n  layers: {value: [3, 4]}\n"
     check(world, "amp", "layers", text)
 
 

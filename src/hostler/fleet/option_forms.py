@@ -30,9 +30,12 @@ def settled(job: Job, project: Project) -> Job:
     if project.git is not None or not values:
         return replace(job, forms=project.forms)
     declared = _declared(job, project)
-    forms = {key: _form(key, some, project.forms, declared) for key, some in values.items()}
-    own = {key: form for key, form in forms.items() if form != project.forms.general.over(declared.general)}
     general = project.forms.general.over(declared.general)
+    forms = {key: _form(key, some, project.forms, declared) for key, some in values.items()}
+    forms = {
+        key: replace(form, declared=True) if _is_taken(key, job) else form for key, form in forms.items()
+    }
+    own = {key: form for key, form in forms.items() if form != general}
     return replace(job, forms=Style(general).given(own))
 
 
@@ -66,8 +69,13 @@ def _values(job: Job) -> dict[str, list[Any]]:
             held = values.setdefault(key, [])
             if len(held) < LOOKED_AT and not any(value is other for other in held):
                 held.append(value)
-    words = " ".join((*job.command, *job.resume))
-    return {key: some for key, some in values.items() if f"{{{key}}}" not in words or _has_list(some)}
+    return {key: some for key, some in values.items() if not _is_taken(key, job) or _has_list(some)}
+
+
+def _is_taken(key: str, job: Job) -> bool:
+    """Whether the command takes a parameter, or the table that it is in, by a placeholder."""
+    words, parts = " ".join((*job.command, *job.resume)), key.split(".")
+    return any(f"{{{'.'.join(parts[:n])}}}" in words for n in range(1, len(parts) + 1))
 
 
 def _has_list(values: list[Any]) -> bool:
@@ -93,7 +101,7 @@ def _form(key: str, values: list[Any], own: Style, declared: Declarations) -> Fo
     asked = own.of(key)
     if option is None:
         _check_tied(key, asked, declared)
-        unknown = declared.closed and asked == Form()
+        unknown = declared.closed and not declared.may_mean(key)
         return replace(asked.over(declared.general), declared=not unknown)
     _check(key, values, own, option, declared)
     form = option.form.over(declared.general)

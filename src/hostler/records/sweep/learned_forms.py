@@ -18,9 +18,10 @@ VERSION = 1
 def read(store: Store, sweep: str, code: str) -> dict[str, Form]:
     """Forms by key that were learned with this code; the first of a key holds."""
     forms: dict[str, Form] = {}
-    for entry in store.list(layout.learned_forms(sweep)):
-        record = decode(store.get(entry.key).data, entry.key)
-        with taken_apart(entry.key):
+    for n in _numbers(store, sweep):
+        key = layout.learned_form(sweep, n)
+        record = decode(store.get(key).data, key)
+        with taken_apart(key):
             if record["version"] == VERSION and record["code"] == code:
                 forms = {**from_json(record["forms"]).keys, **forms}
     return forms
@@ -30,8 +31,16 @@ def learn(store: Store, sweep: str, code: str, forms: Mapping[str, Form], used: 
     """Write down forms that nobody has yet; False if all of them were `used` already, and did not help."""
     forms = {same_key(key): form for key, form in forms.items()}
     while new := {key: form for key, form in forms.items() if key not in read(store, sweep, code)}:
-        n = 1 + len(list(store.list(layout.learned_forms(sweep))))
+        n = 1 + max(_numbers(store, sweep), default=0)
         record = {"version": VERSION, "code": code, "forms": to_json(Style().given(new))}
         if store.put(layout.learned_form(sweep, n), encode(record), if_absent=True):
             break
     return any(key not in used for key in forms)
+
+
+def _numbers(store: Store, sweep: str) -> list[int]:
+    """Numbers of the records, in order; a stray file among them has none."""
+    names = (
+        entry.key.rsplit("/", 1)[1].removesuffix(".json") for entry in store.list(layout.learned_forms(sweep))
+    )
+    return sorted(n for name in names for n in layout.numbers(name) or ())

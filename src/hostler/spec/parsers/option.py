@@ -49,6 +49,12 @@ class Declarations:
                     return _called(option, name)
         return None
 
+    def may_mean(self, key: str) -> bool:
+        """Whether argparse would take a key for the beginning of an option's name."""
+        return any(
+            same_key(name).startswith(same_key(key)) for option in self.options for name in option.names
+        )
+
 
 def _called(option: Option, name: str) -> Option:
     """An option by one of its names: --no-amp of `amp` is given by `no_amp: true`."""

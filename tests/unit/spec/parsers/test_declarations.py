@@ -20,6 +20,7 @@ from hostler.spec.job import Job
 from hostler.spec.parsers.declarations import declarations
 from hostler.spec.project import default_project
 from hostler.spec.style import Form, Style
+from parser_scripts import ABSL, ARGPARSE, CASES, CLICK, CONFIGURATOR, FIRE, GETOPTS, GPT, HF, TYPER
 
 PLACES = {"output_dir": "/o"}
 
@@ -53,42 +54,6 @@ def got(folder: Path, params: dict[str, Any], style: Style | None = None, **keys
     assert done.returncode == 0, done.stderr
     found: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
     return found
-
-
-ARGPARSE = """
-import argparse, json
-
-def str2bool(v):
-    if v.lower() in ("yes", "true", "1"):
-        return True
-    if v.lower() in ("no", "false", "0"):
-        return False
-    raise argparse.ArgumentTypeError(v)
-
-p = argparse.ArgumentParser()
-p.add_argument("--amp", action="store_true")
-p.add_argument("--no-cache", dest="cache", action="store_false")
-p.add_argument("--drop", action="store_false")
-p.add_argument("--ema", action=argparse.BooleanOptionalAction, default=True)
-p.add_argument("--use_bn", type=str2bool, default=None)
-p.add_argument("--trap", type=bool, default=None)
-p.add_argument("--maybe", nargs="?", const=True, type=str2bool, default=None)
-p.add_argument("--strict", type=lambda s: {"True": True, "False": False}[s], default=None)
-p.add_argument("--literal", type=eval, default=None)
-p.add_argument("--pick", choices=["True", "False"], default=None)
-p.add_argument("--const", action="store_const", const=True, default=False)
-p.add_argument("--on", dest="light", action="store_true")
-p.add_argument("--off", dest="light", action="store_false")
-p.add_argument("--layers", nargs="+", type=int)
-p.add_argument("--pair", nargs=2, type=float)
-p.add_argument("--tag", action="append")
-p.add_argument("--more", action="extend", nargs="+")
-p.add_argument("--commas", type=lambda s: [int(x) for x in s.split(",")])
-p.add_argument("--json", type=json.loads)
-p.add_argument("--batch-size", "-b", type=int)
-p.add_argument("-q", action="store_true")
-print(json.dumps(vars(p.parse_args())))
-"""
 
 
 @pytest.mark.parametrize(
@@ -235,24 +200,6 @@ def test_a_parser_that_others_may_extend_is_not_noted(tmp_path: Path, change: st
     assert list(option_forms.lines(settled(tmp_path, {"wd": 2}))) == []
 
 
-CLICK = """
-import click, json
-
-@click.command()
-@click.option("--amp", is_flag=True)
-@click.option("--ema/--no-ema", default=True)
-@click.option("--light/--dark", "look", default=None)
-@click.option("--use-bn", type=bool, default=None)
-@click.option("--tag", "-t", "tags", multiple=True)
-@click.option("--pair", nargs=2, type=float)
-@click.option("--batch-size", type=int)
-def main(**given):
-    print(json.dumps(given))
-
-main()
-"""
-
-
 @pytest.mark.parametrize("key", ["amp", "ema", "look", "use_bn"])
 @pytest.mark.parametrize("value", [True, False])
 def test_click_gets_a_boolean_in_its_own_form(tmp_path: Path, key: str, value: bool) -> None:
@@ -264,30 +211,6 @@ def test_click_gets_a_boolean_in_its_own_form(tmp_path: Path, key: str, value: b
 def test_click_gets_a_list_in_its_own_form(tmp_path: Path, key: str, value: Any) -> None:
     write(tmp_path, train=CLICK)
     assert got(tmp_path, {key: value})[key] == value
-
-
-TYPER = """
-import json
-from typing import Annotated, List, Optional, Tuple
-import typer
-
-app = typer.Typer()
-
-@app.command()
-def main(
-    amp: bool = False,
-    ema: Optional[bool] = None,
-    accept: bool = typer.Option(False, "--accept/--reject"),
-    force: Annotated[bool, typer.Option("--force")] = False,
-    layers: List[int] = typer.Option([]),
-    tags: Annotated[Optional[List[str]], typer.Option("--tag")] = None,
-    pair: Tuple[float, float] = (0.0, 0.0),
-    batch_size: int = 1,
-):
-    print(json.dumps(locals()))
-
-app()
-"""
 
 
 @pytest.mark.parametrize("key", ["amp", "ema", "accept", "force"])
@@ -303,26 +226,6 @@ def test_typer_gets_a_boolean_in_its_own_form(tmp_path: Path, key: str, value: b
 def test_typer_gets_a_list_in_its_own_form(tmp_path: Path, key: str, value: Any) -> None:
     write(tmp_path, train=TYPER)
     assert got(tmp_path, {key: value})[key] == value
-
-
-ABSL = """
-import json
-from absl import app, flags
-
-flags.DEFINE_bool("amp", None, "")
-flags.DEFINE_boolean("ema", True, "")
-flags.DEFINE_list("names", [], "")
-flags.DEFINE_multi_integer("layers", [], "")
-flags.DEFINE_multi_string("tag", [], "")
-flags.DEFINE_float("lr", 0.1, "")
-F = flags.FLAGS
-
-def main(argv):
-    assert len(argv) == 1, argv
-    print(json.dumps({k: F[k].value for k in ("amp", "ema", "names", "layers", "tag", "lr")}))
-
-app.run(main)
-"""
 
 
 @pytest.mark.parametrize(
@@ -344,9 +247,6 @@ def test_absl_gets_its_flags_tied_by_equals(tmp_path: Path, key: str, value: Any
     assert all(word.startswith(f"--{key}=") for word in words(tmp_path, {key: value}))
 
 
-FIRE = "import fire\ndef main(amp=False, layers=(), lr=0.1):\n    print(amp)\nfire.Fire(main)\n"
-
-
 def test_fire_gets_python_literals_tied_by_equals(tmp_path: Path) -> None:
     write(tmp_path, train=FIRE)
     params = {"amp": False, "layers": [1, True, "a"], "lr": 0.5, "name": "b", "digits": "12"}
@@ -355,23 +255,6 @@ def test_fire_gets_python_literals_tied_by_equals(tmp_path: Path) -> None:
     assert {k: ast.literal_eval(v) for k, v in found.items() if k != "name"} == {
         key: value for key, value in params.items() if key != "name"
     }
-
-
-HF = """
-import json
-from dataclasses import dataclass, field, asdict
-from typing import List, Optional
-from transformers import HfArgumentParser
-
-@dataclass
-class Own:
-    amp: bool = False
-    ema: bool = True
-    layers: List[int] = field(default_factory=list)
-    batch_size: int = 1
-
-print(json.dumps(asdict(HfArgumentParser(Own).parse_args_into_dataclasses()[0])))
-"""
 
 
 @pytest.mark.skipif(not importlib.util.find_spec("transformers"), reason="transformers is not installed")
@@ -388,70 +271,11 @@ def test_lightning_cli_gets_values_and_json_lists(tmp_path: Path) -> None:
     assert words(tmp_path, params) == ["--trainer.fast", "true", "--layers", "[1,2]"]
 
 
-CONFIGURATOR = """
-import sys
-from ast import literal_eval
-for arg in sys.argv[1:]:
-    if '=' not in arg:
-        assert not arg.startswith('--')
-        exec(open(arg).read())
-    else:
-        assert arg.startswith('--')
-        key, val = arg.split('=')
-        key = key[2:]
-        if key in globals():
-            try:
-                attempt = literal_eval(val)
-            except (SyntaxError, ValueError):
-                attempt = val
-            assert type(attempt) == type(globals()[key])
-            globals()[key] = attempt
-        else:
-            raise ValueError(f"Unknown config key: {key}")
-"""
-GPT = """
-import json
-compile = True
-layers = [0]
-dataset = 'a'
-lr = 0.1
-keys = ['compile', 'layers', 'dataset', 'lr']
-exec(open('configurator.py').read())
-print(json.dumps({k: globals()[k] for k in keys}))
-"""
-
-
 @pytest.mark.parametrize("value", [True, False])
 def test_a_configurator_gets_python_literals_tied_by_equals(tmp_path: Path, value: bool) -> None:
     write(tmp_path, train=GPT, configurator=CONFIGURATOR)
     params = {"compile": value, "layers": [1, 2], "dataset": "12", "lr": 0.5}
     assert got(tmp_path, params) == params
-
-
-GETOPTS = """#!/bin/bash
-V=false; L=(); C=()
-while getopts "vn:l:c:" opt; do
-  case $opt in
-    v) V=true;;
-    n) N=$OPTARG;;
-    l) L+=("$OPTARG");;
-    c) IFS=, read -ra C <<< "$OPTARG";;
-  esac
-done
-printf '{"v": %s, "n": "%s", "l": "%s", "c": "%s"}\\n' "$V" "$N" "${L[*]}" "${C[*]}"
-"""
-CASES = """#!/bin/bash
-V=false; L=()
-while [[ $# -gt 0 ]]; do
-  case "$1" in
-    -v|--verbose) V=true; shift;;
-    --item) L+=("$2"); shift 2;;
-    --name=*) N="${1#*=}"; shift;;
-    *) echo "unknown $1" >&2; exit 2;;
-  esac
-done
-printf '{"verbose": %s, "name": "%s", "item": "%s"}\\n' "$V" "$N" "${L[*]}"
-"""
 
 
 @pytest.mark.parametrize("value", [True, False])

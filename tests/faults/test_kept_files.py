@@ -199,7 +199,7 @@ def test_the_limit_counts_files_of_all_attempts(world: World, monkeypatch: pytes
     assert "(1 file, 600 B) is over the limit of 1 KB" in world.log(job)
 
 
-def test_files_of_the_same_name_in_both_folders_are_both_kept(world: World) -> None:
+def test_equal_names_in_both_folders_are_both_kept(world: World) -> None:
     job = world.submit(HEAD + "put('model', 'work'); put(os.environ['HOSTLER_OUTPUT_DIR'] + '/model', 'out')")
     world.work()
     assert pulled(world, job) == {"model": "out", "work/model": "work"}
@@ -234,7 +234,7 @@ put("large.bin", "x" * 3_000_000); put("small.txt", "s")
     assert not list(Path(world.store.url).rglob(".tmp-*"))
 
 
-def test_a_file_that_cannot_be_kept_keeps_no_other_from_it(world: World) -> None:
+def test_a_file_that_cannot_be_kept_hinders_no_other(world: World) -> None:
     script = HEAD + "deep = '/'.join('d' * 1 for _ in range(250)); put(deep + '/x', 'd'); put('y', 'y')"
     job = world.submit(script)
     world.work()

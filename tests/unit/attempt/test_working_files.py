@@ -41,7 +41,7 @@ def test_caches_are_not_files_of_the_script(tmp_path: Path) -> None:
     assert names(tmp_path, before) == ["lib/kept.bin"]
 
 
-def test_a_link_out_of_the_folder_is_not_a_file_of_the_script(tmp_path: Path) -> None:
+def test_a_link_out_of_the_folder_is_not_made(tmp_path: Path) -> None:
     work, outside = tmp_path / "work", tmp_path / "cache"
     put(outside, "data.bin")
     put(work, "train.py")

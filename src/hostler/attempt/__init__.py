@@ -6,6 +6,7 @@ status.py      asked to stop, taken over, or ours: every write that may not be l
 uploader.py    points and output, in fragments, while the run runs
 saver.py       checkpoints: the library's at once, a script's own files when at rest; numbers them
 folder.py      the checkpoint folder: what is whole in it, links and copies of it
+working_files.py  files that a script made or changed in its working folder
 
 The training never waits for any of it. Standard library alone; a run that only logs loads no saver.
 """

@@ -78,6 +78,7 @@ def draft(
         checkpoint=project.checkpoint,
         retries=project.retries,
         outputs=project.outputs,
+        collect=project.collect,
         metrics=project.metrics,
         trackers=project.trackers,
         tags=project.tags,
@@ -154,6 +155,10 @@ def _bring_own(
         return _git(project.git), ()
     taken = _taken(store, project, leave)
     check_taken(needed, {name for name, _ in taken.files})
+    if any(entry.at for entry in project.data.values()):
+        from hostler.fleet.snapshot import data  # with uploads that go on where they were cut
+
+        data.check_places(project.data.values(), project.root, {name for name, _ in taken.files})
     secrecy.check_code(project.secrets, project.root, taken.files)
     snapshot.upload(store, replace(taken, diff=secrecy.covered(project.secrets, taken.diff)))
     return Source(snapshot=taken.sha, commit=taken.commit, dirty=taken.dirty), taken.notes

@@ -91,6 +91,7 @@ class DataItem:
     url: str | None = None  # gs:// s3:// az:// https:// file://: fetched once per machine
     run: tuple[str, ...] = ()  # a command that prepares it, once per machine; with `out`
     out: str | None = None  # folder the command leaves, relative to its working directory
+    at: str | None = None  # where it also lies, from the working folder on; see `names.place_of_data`
 
 
 @dataclass(frozen=True)
@@ -186,7 +187,8 @@ class Job:
     checkpoint: Checkpointing = field(default_factory=Checkpointing)
     retries: int = 2
     data: tuple[DataItem, ...] = ()
-    outputs: tuple[str, ...] = ()
+    outputs: tuple[str, ...] = ()  # paths in the working folder that are kept, however large
+    collect: bool = True  # files that its script makes or changes there are kept too, up to a limit
     metrics: MetricSource = field(default_factory=MetricSource)
     trackers: tuple[Tracking, ...] = ()
     tags: tuple[str, ...] = ()
@@ -217,6 +219,11 @@ class Job:
     def called(self) -> str:
         """The name shown to people: their own words where its name was made of them alone, else the name."""
         return self.title if self.title and slug(self.title) == self.name else self.name
+
+    @property
+    def neighbours(self) -> bool:
+        """Whether some of its data lies beside the working folder of a run."""
+        return any((item.at or "").startswith("../") for item in self.data)
 
     @property
     def wanted(self) -> tuple[str, ...]:

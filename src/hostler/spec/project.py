@@ -29,6 +29,7 @@ class DataEntry:
     url: str | None = None
     run: tuple[str, ...] = ()  # a command that prepares it, once per machine
     out: str | None = None  # the folder the command leaves
+    at: str | None = None  # where it also lies, from the working folder on
 
 
 @dataclass(frozen=True)
@@ -84,6 +85,7 @@ class Project:
     retries: int = 2
     data: Mapping[str, DataEntry] = field(default_factory=dict)
     outputs: tuple[str, ...] = ()
+    collect: bool = True  # False: `outputs: none`
     metrics: MetricSource = field(default_factory=MetricSource)
     trackers: tuple[Tracking, ...] = ()
     tags: tuple[str, ...] = ()

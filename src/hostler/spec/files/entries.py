@@ -129,6 +129,15 @@ def output_path(value: str) -> str:
     return value
 
 
+def outputs(value: Any) -> Any:
+    """A list of paths, a single one, or `none`: nothing is kept but the output folder."""
+    if value == "none":
+        return ()
+    if isinstance(value, str) and not set(value) & set("/.*?[~"):
+        raise ValueError(f"{value!r} is neither none nor a list of paths (like [{value}/])")
+    return listed(value)
+
+
 def gpu(value: str) -> str:
     if not _GPU.fullmatch(value):
         raise ValueError(f"{value!r} is not a GPU (like T4:1)")

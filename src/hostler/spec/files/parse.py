@@ -36,6 +36,7 @@ from hostler.spec.files import entries, tracking_words
 from hostler.spec.files.complaint import complaint
 from hostler.spec.files.otherwords import said_here
 from hostler.spec.files.yaml12 import Document, load
+from hostler.spec.names import place_of_data
 from hostler.spec.nearest import did_you_mean
 
 FORMAT = 1
@@ -115,7 +116,7 @@ Words = Annotated[tuple[str, ...], BeforeValidator(entries.words), WithJsonSchem
 Variable = Annotated[str, AfterValidator(entries.variable)]
 Variables = Annotated[tuple[Variable, ...], BeforeValidator(entries.listed), WithJsonSchema(_ONE_OR_MORE)]
 Output = Annotated[Text, AfterValidator(entries.output_path)]
-Outputs = Annotated[tuple[Output, ...], BeforeValidator(entries.listed), WithJsonSchema(_ONE_OR_MORE)]
+Outputs = Annotated[tuple[Output, ...], BeforeValidator(entries.outputs), WithJsonSchema(_ONE_OR_MORE)]
 Part = Annotated[str, AfterValidator(entries.name_part)]
 Seconds = Annotated[float, BeforeValidator(units.duration), Field(gt=0), WithJsonSchema(_NUMBER_OR_TEXT)]
 Bytes = Annotated[int, BeforeValidator(units.size), Field(gt=0), WithJsonSchema(_NUMBER_OR_TEXT)]
@@ -221,6 +222,7 @@ class _Data(_Table):
     url: Annotated[str, AfterValidator(entries.data_url)] | None = None
     run: Words | None = None
     out: Text | None = None
+    at: Annotated[Text, AfterValidator(place_of_data)] | None = None
 
     @model_validator(mode="after")
     def _one_source(self) -> _Data:
@@ -341,6 +343,8 @@ def over(given: _Project, base: project.Project, but: Collection[str] = ()) -> p
     if given.data:
         named = {k: project.DataEntry(k, **v.model_dump(exclude_unset=True)) for k, v in given.data.items()}
         found["data"] = {**base.data, **named}
+    if given.outputs is not None:
+        found["collect"] = bool(given.outputs)
     if given.fleets:
         nodes = found.get("resources", base.resources).nodes
         fleets = {name: _fleet(name, fleet, nodes) for name, fleet in given.fleets.items()}

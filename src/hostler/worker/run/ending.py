@@ -132,7 +132,7 @@ class Ending:
             self._filled(what.outcome, seconds),
             exit=(exit.code if exit.signal is None else -exit.signal) if exit else None,
             result=(result or {}).get("summary"),
-            more={**self._local.ran, **read, **self._chosen()},
+            more={**self._local.ran, **read, **self._chosen(), **self._delivery.left},
         )
         self._delivery.close(outcome)
         if outcome.ends:

@@ -39,7 +39,8 @@ class LocalAttempt:
         self.params = job.params(attempt.key.index)  # as the sweep's file has them
         self.inputs = Inputs(self.params)  # with paths on this machine, once they are here
         self.learned: frozenset[str] = frozenset()  # keys whose form the sweep learned from a usage error
-        self.folder = Handoff(run_folders.of_run(machine.cache, machine.session, self.run, attempt.number))
+        place = run_folders.of_run(machine.cache, machine.session, self.run, attempt.number)
+        self.folder = Handoff(place, job.neighbours)
         self.cost = Cost(rate, machine.clock)
         self.metric_writer = MetricWriter(machine.store, self.run, attempt.number)
         log_writer = LogWriter(machine.store, self.run, attempt.number)

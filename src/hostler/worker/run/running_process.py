@@ -74,6 +74,7 @@ class RunningProcess:
         """Start the process. Missed if those that share one have gone without it."""
         local = self._local
         saver = local.delivery.saver = self._make_saver()  # before the process: what that writes is new
+        local.delivery.before = prepared.files if local.job.collect else None
         built = self._invocation(prepared)
         self._trackers.interpreters = feed.interpreters(prepared.exe, built.env)
         process = self._process = self._spawn(prepared, built)

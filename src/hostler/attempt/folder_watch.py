@@ -154,7 +154,8 @@ class FolderWatch:
             pieces += [self._piece(row, key) for row in whole.rows]
             if whole == rows and running:
                 rested[key] = rows
-        lump, aged = self._lump(found.lump, running), False
+        complete = {piece.key for piece in pieces if piece.key}
+        lump, aged = self._lump(found.lump, complete, running), False
         if lump is None and (aged := self._is_kept_intact()):
             there = {piece.row.name for piece in pieces}
             lump = [piece for piece in self._kept if piece.row.name not in there]
@@ -259,8 +260,8 @@ class FolderWatch:
             self._replaced.rest()
             self._restless = None
         else:
-            self._replaced.look(found.lump, clock, wall)
-            self._tell_restless(found.lump, clock)
+            self._replaced.look(found.lump, found.units, clock, wall)
+            self._tell_restless(found, clock)
         if learned or self._replaced.complete is not before:
             self._write_note()
 
@@ -289,12 +290,12 @@ class FolderWatch:
         before = self._rested.get(key, NOTHING)
         return before if units.holds(rows, before) else NOTHING
 
-    def _lump(self, rows: TreeScan, running: bool) -> list[Piece] | None:
+    def _lump(self, rows: TreeScan, complete: set[str], running: bool) -> list[Piece] | None:
         """The lump, complete; None if it is not, and no version of its only changing file is."""
         whole = self._whole(LUMP, rows, running)
         if whole.rows or (not rows.rows and self._rests(LUMP, rows)):
             return [self._piece(row, LUMP, copied=True) for row in whole.rows]
-        version = self._replaced.usable(rows)
+        version = self._replaced.usable(rows, complete)
         if version is None:
             return None
         beside = [self._piece(row, LUMP, copied=True) for row in version.beside.rows]
@@ -331,15 +332,15 @@ class FolderWatch:
         verified = not piece.copied and piece.row in self._verified
         return piece.key is not None and not piece.row.link and not verified
 
-    def _tell_restless(self, lump: TreeScan, clock: float) -> None:
+    def _tell_restless(self, found: Parts, clock: float) -> None:
         """Say once that the script writes so often that its files are never complete."""
         if self._restless is None:
             self._restless = clock
-        busy = self._replaced.usable(lump) is None
+        busy = self._replaced.usable(found.lump, found.units) is None
         if self._told or not busy or clock - self._restless < RESTLESS * self._settle:
             return
         self._told = True
-        name = max(lump.rows, key=lambda row: row.mtime_ns).name
+        name = max(found.lump.rows, key=lambda row: row.mtime_ns).name
         self._say(
             f"{name} is rewritten so often that it never rests for {self._settle:g} s, and is not saved: "
             "write to a temporary name, then rename; or write each save to a name with its step, like "

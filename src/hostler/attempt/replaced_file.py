@@ -12,7 +12,7 @@ At most two versions are held: one that is complete, and a newer one that is on 
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -30,6 +30,7 @@ class Version:
     beside: TreeScan
     path: Path
     since: float  # by the clock
+    units: frozenset[str] = frozenset()  # that were there: it may name one of them
 
     def is_intact(self) -> bool:
         """Whether nothing has written to it since it was held."""
@@ -53,8 +54,8 @@ class ReplacedFile:
         self._seen: FileRow | None = None  # the file at the last look
         self._passing: frozenset[str] = frozenset()  # files of the last look that were not beside it
 
-    def look(self, lump: TreeScan, clock: float, wall: float) -> None:
-        """Look at the lump of a living process that is not stopped."""
+    def look(self, lump: TreeScan, units: Iterable[str], clock: float, wall: float) -> None:
+        """Look at the lump of a living process that is not stopped, and at the keys of its units."""
         if self._held and not self._follow(self._held, lump):
             self._let_go()
         if self._held and self._has_rested(self._held, clock, wall):
@@ -62,13 +63,14 @@ class ReplacedFile:
             self.complete, self._held = self._held, None
         young = [row for row in lump.rows if wall - row.mtime_ns / 1e9 < self._settle]
         if self._held is None and self._possible and len(young) == 1 and not young[0].link:
-            self._hold(young[0], lump, clock)
+            self._hold(young[0], lump, frozenset(units), clock)
 
-    def usable(self, lump: TreeScan) -> Version | None:
-        """The complete version, if the rest of the lump is still as it was beside it."""
+    def usable(self, lump: TreeScan, units: Iterable[str]) -> Version | None:
+        """The complete version, if the rest of the lump is still as it was beside it, and these units, which
+        are complete, are all that it may name."""
         version = self.complete
-        if version and set(version.beside.rows) <= set(lump.rows) and version.is_intact():
-            return version
+        if version and set(version.beside.rows) <= set(lump.rows) and version.units <= set(units):
+            return version if version.is_intact() else None
         return None
 
     def rest(self) -> None:
@@ -82,13 +84,14 @@ class ReplacedFile:
         if self.complete is None:
             return {}
         rows = [self.complete.row.as_list(), *(row.as_list() for row in self.complete.beside.rows)]
-        return {"path": self.complete.path.name, "rows": rows}
+        return {"path": self.complete.path.name, "rows": rows, "units": sorted(self.complete.units)}
 
     def recall(self, note: Mapping[str, Any]) -> None:
         """Take a version over that a killed process has noted."""
         if note:
             row, *beside = (FileRow.from_list(values) for values in note["rows"])
-            self.complete = Version(row, TreeScan(tuple(beside)), self._links / str(note["path"]), 0.0)
+            path, units = self._links / str(note["path"]), frozenset(note["units"])
+            self.complete = Version(row, TreeScan(tuple(beside)), path, 0.0, units)
 
     def _follow(self, held: Version, lump: TreeScan) -> bool:
         """Whether the file is still replaced alone; counts its replacements."""
@@ -109,7 +112,7 @@ class ReplacedFile:
         age = min(clock - held.since, wall - held.row.mtime_ns / 1e9)
         return self._replaced >= TWICE and age >= self._settle + held.row.size / self._slow
 
-    def _hold(self, row: FileRow, lump: TreeScan, clock: float) -> None:
+    def _hold(self, row: FileRow, lump: TreeScan, units: frozenset[str], clock: float) -> None:
         self._count += 1
         path = self._links / str(self._count)
         try:
@@ -122,7 +125,7 @@ class ReplacedFile:
             self._possible = False
             return
         beside = tuple(other for other in lump.rows if other != row)
-        version = Version(row, TreeScan(beside), path, clock)
+        version = Version(row, TreeScan(beside), path, clock, units)
         if os.stat(path).st_ino == row.inode and version.is_intact():
             self._held, self._replaced, self._seen, self._passing = version, 0, row, frozenset()
         else:

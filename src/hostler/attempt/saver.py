@@ -189,8 +189,9 @@ class Saver:
         missing = [row.name for row in choice.missing if row not in saved]
         if missing:
             more = f" and {len(missing) - NAMED} more" if missing[NAMED:] else ""
+            verb, they = ("are", "they") if missing[1:] else ("is", "it")
             names = ", ".join(missing[:NAMED]) + more
-            self._say(f"{names}: not saved, as it may have changed when the process died")
+            self._say(f"{names} {verb} not saved: {they} may have changed when the process died")
 
     def _interval(self, found: Parts, choice: Choice) -> float:
         """Seconds between two saves. The library chooses when, but an uploader that never rests would be in

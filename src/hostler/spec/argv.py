@@ -68,6 +68,11 @@ def build(job: Job, params: Mapping[str, Any], places: Mapping[str, str], resumi
     return Built(_passable(argv), env)
 
 
+def filled(words: Sequence[str], params: Mapping[str, Any], places: Mapping[str, str]) -> list[str]:
+    """Words with their placeholders replaced, as `build` does it."""
+    return _filled(words, {**params, **flatten(params), **places})
+
+
 def split_command(command: str) -> tuple[str, ...]:
     """The words of a command written as one text, by POSIX quoting; ValueError if it needs a shell."""
     words = tuple(shlex.split(command))

@@ -79,13 +79,8 @@ def test_files_of_a_cut_off_process_are_never_saved(desk: Desk, when: str) -> No
     assert desk.saved() == ["one"]
 
 
-<<<<<<< HEAD
-@pytest.mark.parametrize(("rest", "saved"), [(SETTLE, []), (SETTLE + 4, ["one"])])
-def test_files_of_a_killed_process_are_saved_after_long_rest(
-=======
 @pytest.mark.parametrize(("rest", "saved"), [(SETTLE, ["zero"]), (SETTLE + 4, ["one"])])
-def test_what_a_killed_process_left_is_saved_if_it_was_at_rest_for_longer_than_a_write_takes(
->>>>>>> 167e6df (Saver: take complete units, keep the last quiet copy)
+def test_files_of_a_killed_process_are_saved_after_long_rest(
     desk: Desk, rest: float, saved: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     desk.saver._policy = Checkpointing(every=300.0)

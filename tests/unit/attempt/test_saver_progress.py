@@ -115,7 +115,7 @@ def test_units_saved_twice_a_second_are_kept_after_a_kill(scene: Scene) -> None:
         scene.write(f"epoch={n}.ckpt", str(n))
         scene.after(0.5)
     assert max(map(int, scene.killed().values())) == 15, "all but those younger than the resting time"
-    assert "epoch=16.ckpt, epoch=17.ckpt, epoch=18.ckpt and 1 more: not saved" in scene.said[-1]
+    assert "epoch=16.ckpt, epoch=17.ckpt, epoch=18.ckpt and 1 more are not saved" in scene.said[-1]
 
 
 def test_files_of_one_save_by_number_are_taken_together(scene: Scene) -> None:
@@ -278,3 +278,16 @@ def test_unit_rewritten_while_it_is_sent_is_not_committed(
     scene.now += SETTLE
     assert scene.saver.try_tick()
     assert scene.saved() == {} and "rewritten while it was being sent" in scene.said[0]
+
+
+def test_pointer_is_not_taken_without_the_unit_it_may_name(scene: Scene) -> None:
+    """Replaced by rename twice a second, while units are removed before they rest."""
+    for n in range(30):
+        scene.write(f"checkpoint-{n}.pt", str(n))
+        if n >= 2:
+            scene.remove(f"checkpoint-{n - 2}.pt")
+        scene.replace("latest", f"checkpoint-{n}.pt")
+        found = scene.after(0.5)
+        assert found.get("latest", "checkpoint-0.pt") in {*found, "checkpoint-0.pt"}
+    found = scene.killed()
+    assert "latest" not in found or found["latest"] in found

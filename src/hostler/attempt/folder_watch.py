@@ -1,6 +1,6 @@
 """The watch over a checkpoint folder while a script writes to it: which of its files are complete.
 
-Files of the library and declared ones are complete as they are. A unit or the lump (`units.py`) is complete
+Files of the library and declared ones are complete as they are. A unit or the lump (`folder_parts.py`) is complete
 if nothing in it was younger than `settle` while the process was alive and not stopped, and if names, sizes,
 mtimes, inodes and, a moment later, all bytes are still those of the copy: one long write into a file changes
 its bytes and neither its size nor its mtime. After a kill only what had been seen at rest for longer than one
@@ -23,9 +23,9 @@ from pathlib import Path
 from typing import Any
 
 from hostler.attempt import folder as files
-from hostler.attempt import units
+from hostler.attempt import folder_parts
+from hostler.attempt.folder_parts import LUMP, NOTHING, Declared, Parts
 from hostler.attempt.replaced_file import ReplacedFile
-from hostler.attempt.units import LUMP, NOTHING, Declared, Parts
 from hostler.records.checkpoint.tree import FileRow, TreeScan, scan
 from hostler.records.run import handoff
 
@@ -69,7 +69,7 @@ class Choice:
 
     @property
     def rows(self) -> TreeScan:
-        return units.joined(self.library, TreeScan(tuple(piece.row for piece in self.pieces)))
+        return folder_parts.joined(self.library, TreeScan(tuple(piece.row for piece in self.pieces)))
 
     @property
     def has_lump(self) -> bool:
@@ -116,14 +116,16 @@ class FolderWatch:
     def parts(self, scanned: TreeScan | None = None) -> Parts:
         """The files of the folder, as they were at the last look, by kind."""
         rows = self._scanned if scanned is None else scanned
-        return units.parts(rows, self._declared(), self._rewritten, self._manifest)
+        return folder_parts.parts(rows, self._declared(), self._rewritten, self._manifest)
 
     def look(self) -> Parts:
         """Look at the folder, and learn what is at rest in it."""
         self.scan()
         found = self.parts()
         rested = self._rested
-        changed = {k for k, rows in found.units.items() if units.was_rewritten(rested.get(k, NOTHING), rows)}
+        changed = {
+            k for k, rows in found.units.items() if folder_parts.was_rewritten(rested.get(k, NOTHING), rows)
+        }
         if changed:
             self._rewritten |= changed
             found = self.parts()
@@ -170,7 +172,7 @@ class FolderWatch:
         """The whole folder: its process has ended by itself."""
         self.scan()
         found = self.parts()
-        rows = units.joined(found.declared, *found.groups.values()).rows
+        rows = folder_parts.joined(found.declared, *found.groups.values()).rows
         return Choice(found.library, tuple(Piece(row, self.folder, row.name, True, LUMP) for row in rows))
 
     def stage(self, choice: Choice, staging: Path, *, settled: bool) -> bool:
@@ -288,7 +290,7 @@ class FolderWatch:
         if running and self._rests(key, rows):
             return rows
         before = self._rested.get(key, NOTHING)
-        return before if units.holds(rows, before) else NOTHING
+        return before if folder_parts.holds(rows, before) else NOTHING
 
     def _lump(self, rows: TreeScan, complete: set[str], running: bool) -> list[Piece] | None:
         """The lump, complete; None if it is not, and no version of its only changing file is."""

@@ -19,8 +19,8 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from hostler.attempt import folder as folders
+from hostler.attempt.folder_parts import Parts
 from hostler.attempt.folder_watch import Choice, FolderWatch
-from hostler.attempt.units import Parts
 from hostler.errors import DamagedError, Fenced, HostlerError
 from hostler.records.body import Record
 from hostler.records.checkpoint import checkpoints

@@ -68,9 +68,11 @@ def build(job: Job, params: Mapping[str, Any], places: Mapping[str, str], resumi
     return Built(_passable(argv), env)
 
 
-def filled(words: Sequence[str], params: Mapping[str, Any], places: Mapping[str, str]) -> list[str]:
+def filled(
+    job: Job, words: Sequence[str], params: Mapping[str, Any], places: Mapping[str, str]
+) -> list[str]:
     """Words with their placeholders replaced, as `build` does it."""
-    return _filled(words, {**params, **flatten(params), **places})
+    return _filled(words, {**params, **flatten(params), **places}, job.forms)
 
 
 def split_command(command: str) -> tuple[str, ...]:

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from hostler.attempt.folder_parts import Declared
 from hostler.attempt.folder_watch import Clocks, FolderWatch
 from hostler.attempt.saver import Saver, Target
-from hostler.attempt.units import Declared
 from hostler.records.checkpoint import checkpoints
 from hostler.records.run import handoff
 from hostler.spec.job import Checkpointing

@@ -13,9 +13,9 @@ from pathlib import Path
 from typing import Any
 
 from hostler.attempt.delivery import Delivery
+from hostler.attempt.folder_parts import NOTHING, Declared
 from hostler.attempt.folder_watch import FolderWatch
 from hostler.attempt.saver import Saver, Target
-from hostler.attempt.units import NOTHING, Declared
 from hostler.records import layout
 from hostler.records.body import Record
 from hostler.records.checkpoint import checkpoints

@@ -47,7 +47,7 @@ def resumed(job: Job, params: Mapping[str, Any], attempt: Numbered, folder: Hand
     """The job with the `resume` that fits what was restored; None if none does. Before the process starts."""
     places = _places(params, attempt, folder)
     return resume.fitting(
-        job, lambda words: filled(words, params, places), str(folder.checkpoint), os.path.exists
+        job, lambda words: filled(job, words, params, places), str(folder.checkpoint), os.path.exists
     )
 
 

@@ -10,9 +10,9 @@ import threading
 from dataclasses import dataclass
 from typing import Any
 
+from hostler.attempt.folder_parts import Declared
 from hostler.attempt.folder_watch import Clocks, FolderWatch
 from hostler.attempt.saver import Saver, Target
-from hostler.attempt.units import Declared
 from hostler.errors import StoreError
 from hostler.records.run import handoff, surroundings
 from hostler.records.series import metrics

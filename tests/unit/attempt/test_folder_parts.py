@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hostler.attempt import units
-from hostler.attempt.units import Declared
+from hostler.attempt import folder_parts
+from hostler.attempt.folder_parts import Declared
 from hostler.records.checkpoint.saved_folder import COMMIT, Mark
 from hostler.records.checkpoint.tree import FileRow, TreeScan
 
@@ -71,11 +71,11 @@ def names(scanned: TreeScan) -> list[str]:
     ],
 )
 def test_counter_in_a_name_makes_a_unit(name: str, key: str) -> None:
-    assert units.unit_of(name) == key
+    assert folder_parts.unit_of(name) == key
 
 
 def test_files_with_the_same_counter_are_one_unit() -> None:
-    found = units.parts(tree("model-epoch-3.pt", "optimizer-epoch-3.pt", "model-epoch-4.pt"))
+    found = folder_parts.parts(tree("model-epoch-3.pt", "optimizer-epoch-3.pt", "model-epoch-4.pt"))
     assert sorted(map(names, found.units.values())) == [
         ["model-epoch-3.pt", "optimizer-epoch-3.pt"],
         ["model-epoch-4.pt"],
@@ -83,14 +83,14 @@ def test_files_with_the_same_counter_are_one_unit() -> None:
 
 
 def test_pointer_and_weights_without_counter_are_the_lump() -> None:
-    found = units.parts(tree("latest", "model.pt", "optimizer.pt", "global_step20/model.pt"))
+    found = folder_parts.parts(tree("latest", "model.pt", "optimizer.pt", "global_step20/model.pt"))
     assert names(found.lump) == ["latest", "model.pt", "optimizer.pt"]
 
 
 @settings(deadline=None)
 @given(st.sets(NAMES))
 def test_every_file_is_of_one_kind_or_incomplete(chosen: set[str]) -> None:
-    found = units.parts(tree(*chosen), DECLARED)
+    found = folder_parts.parts(tree(*chosen), DECLARED)
     kinds = [found.library, found.declared, found.lump, *found.units.values()]
     taken = [name for kind in kinds for name in names(kind)]
     assert len(taken) == len(set(taken)) and sorted(taken) == names(found.all)
@@ -102,32 +102,32 @@ def test_every_file_is_of_one_kind_or_incomplete(chosen: set[str]) -> None:
 @settings(deadline=None)
 @given(st.sets(NAMES), st.sets(NAMES))
 def test_kind_of_a_unit_does_not_depend_on_other_files(some: set[str], more: set[str]) -> None:
-    few, many = units.parts(tree(*some)).units, units.parts(tree(*some, *more)).units
+    few, many = folder_parts.parts(tree(*some)).units, folder_parts.parts(tree(*some, *more)).units
     assert all(set(rows.rows) <= set(many[key].rows) for key, rows in few.items())
 
 
 @settings(deadline=None)
 @given(st.sets(NAMES))
 def test_rewritten_unit_belongs_to_the_lump(chosen: set[str]) -> None:
-    before = units.parts(tree(*chosen))
-    after = units.parts(tree(*chosen), rewritten=set(before.units))
+    before = folder_parts.parts(tree(*chosen))
+    after = folder_parts.parts(tree(*chosen), rewritten=set(before.units))
     assert not after.units and set(after.all.rows) == set(before.all.rows)
 
 
 @settings(deadline=None)
 @given(st.sets(NAMES), st.sets(NAMES))
 def test_files_that_come_or_go_do_not_make_a_unit_rewritten(some: set[str], more: set[str]) -> None:
-    assert not units.was_rewritten(tree(*some), tree(*more))
-    assert units.holds(tree(*some, *more), tree(*some))
+    assert not folder_parts.was_rewritten(tree(*some), tree(*more))
+    assert folder_parts.holds(tree(*some, *more), tree(*some))
 
 
 def test_file_with_other_bytes_makes_a_unit_rewritten() -> None:
-    assert units.was_rewritten(tree("epoch-3.pt"), TreeScan((row("epoch-3.pt", mtime=2),)))
+    assert folder_parts.was_rewritten(tree("epoch-3.pt"), TreeScan((row("epoch-3.pt", mtime=2),)))
 
 
 def test_declared_unit_is_complete_with_its_mark_and_all_files_it_names() -> None:
     whole = tree("trainer/checkpoint-5/model.pt", "trainer/checkpoint-5/done")
-    assert names(units.parts(whole, DECLARED).declared) == names(whole)
-    half = units.parts(whole, DECLARED, manifest=lambda mark: {"model.pt": 10, "optimizer.pt": 10})
+    assert names(folder_parts.parts(whole, DECLARED).declared) == names(whole)
+    half = folder_parts.parts(whole, DECLARED, manifest=lambda mark: {"model.pt": 10, "optimizer.pt": 10})
     assert not half.all.rows, "it is being removed"
-    assert not units.parts(tree("trainer/checkpoint-5/model.pt"), DECLARED).all.rows
+    assert not folder_parts.parts(tree("trainer/checkpoint-5/model.pt"), DECLARED).all.rows

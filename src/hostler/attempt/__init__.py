@@ -1,7 +1,7 @@
 """An attempt at a run, delivered to the store: by a worker's execution, a gang's member, a script by hand.
 
-delivery.py       the whole of it, from a claim that stands to the entry that closes it: restore, keep, close
-heartbeat.py      beats for a process, looks at the log of each of its runs, passes stop requests and fences on
+delivery.py       all of it, from a claim that stands to the entry that closes it: restore, keep, close
+heartbeat.py      beats for a process, looks at the logs of its runs, passes stop requests and fences on
 status.py         asked to stop, taken over, or ours: every write that may not be lost goes through it
 uploader.py       points and output, in fragments, while the run runs
 saver.py          checkpoints: when one is made, where it goes, its number

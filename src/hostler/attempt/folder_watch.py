@@ -1,6 +1,6 @@
 """The watch over a checkpoint folder while a script writes to it: which of its files are complete.
 
-Files of the library and declared ones are complete as they are. A unit or the lump (`folder_parts.py`) is complete
+Files of the library and declared ones are complete as they are. A unit or the lump (`folder_parts.py`) is so
 if nothing in it was younger than `settle` while the process was alive and not stopped, and if names, sizes,
 mtimes, inodes and, a moment later, all bytes are still those of the copy: one long write into a file changes
 its bytes and neither its size nor its mtime. After a kill only what had been seen at rest for longer than one

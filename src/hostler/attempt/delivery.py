@@ -65,8 +65,10 @@ class Delivery:
         last = self.uploader.last_values()
         return {"attempt": self.attempt.number, "step": self.uploader.steps, "metrics": last}
 
-    def restore(self, say: Callable[[str], None]) -> Checkpoint | None:
-        """Bring the newest good checkpoint here, and tell readers what the curves go on from."""
+    def restore(
+        self, say: Callable[[str], None], fits: Callable[[], bool] = lambda: True
+    ) -> Checkpoint | None:
+        """Bring the newest good checkpoint here that fits, and tell readers what the curves go on from."""
         from hostler.records.checkpoint import checkpoints  # a first attempt of a script by hand needs none
 
         state = self.state
@@ -78,6 +80,7 @@ class Delivery:
             after=state.fresh_from,
             before=self.attempt.number,
             say=say,
+            fits=fits,
         )
         if found:
             others = found.record.get("positions") or {}

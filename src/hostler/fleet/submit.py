@@ -66,6 +66,7 @@ def draft(
         style=style,
         resume=project.resume,
         resume_whole=project.resume_whole,
+        resume_else=project.resume_else,
         setup=project.setup,
         python=project.python,
         env=dict(project.env),

@@ -4,6 +4,7 @@ job.py         a job: everything that a worker needs for a sweep's runs
 project.py     a project: hostler.yaml as data, its folder, its default store
 script.py      words of `hostler run` to a command
 argv.py        words and variables of one attempt
+resume.py      words of `resume:` that fit a checkpoint
 params.py      nested parameters and dotted keys
 scalars.py     a word to a value, as in YAML
 hydra.py       parameters as overrides of Hydra's

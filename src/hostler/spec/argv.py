@@ -27,7 +27,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from hostler.errors import UsageError
-from hostler.spec import hydra, style
+from hostler.spec import style
 from hostler.spec.job import Job
 from hostler.spec.params import flatten
 from hostler.spec.scalars import kind, parse_value, text
@@ -60,12 +60,23 @@ def build(job: Job, params: Mapping[str, Any], places: Mapping[str, str], resumi
     tail = job.resume if resuming and not whole else ()
     values = {**params, **flatten(params), **places}
     left = _not_used(params, _used((*head, *tail)) - set(places))
-    added = hydra.words(left, places, head) if job.style == "hydra" else _added(job, left)
+    added = _hydra_words(left, places, head) if job.style == "hydra" else _added(job, left)
     argv = (*_filled(head, values, job.forms), *added, *_filled(tail, values, job.forms))
     env = {key: _fill(value, values) for key, value in job.env.items()}
     if job.style == "env":
         env.update(_variables(left))
     return Built(_passable(argv), env)
+
+
+def filled(job: Job, words: Sequence[str], params: Mapping[str, Any], places: Mapping[str, str]) -> list[str]:
+    """Words with their placeholders replaced, as `build` does it."""
+    return _filled(words, {**params, **flatten(params), **places}, job.forms)
+
+
+def _hydra_words(params: Mapping[str, Any], places: Mapping[str, str], command: Sequence[str]) -> list[str]:
+    from hostler.spec import hydra  # its grammar is needed for this style alone
+
+    return hydra.words(params, places, command)
 
 
 def split_command(command: str) -> tuple[str, ...]:

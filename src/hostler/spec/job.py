@@ -175,6 +175,7 @@ class Job:
     forms: Style = field(default_factory=Style)  # of `flags`: how its options are written
     resume: tuple[str, ...] = ()  # added from the second attempt on, if the checkpoint folder holds something
     resume_whole: bool = False  # `resume` is a whole command, in place of `command`
+    resume_else: tuple[tuple[str, ...], ...] = ()  # used where `resume` does not fit, the first that does
     setup: tuple[str, ...] = ()
     python: PythonEnv = field(default_factory=PythonEnv)
     env: Mapping[str, str] = field(default_factory=dict)
@@ -380,6 +381,8 @@ def _value(name: str, value: Any) -> Any:
         return tracking.from_json(value)
     if name == "objectives":
         return tuple(_plain(Objective, one) for one in value)
+    if name == "resume_else":
+        return tuple(tuple(words) for words in value)
     if name == "data":
         return tuple(_plain(DataItem, {**item, "run": tuple(item.get("run", ()))}) for item in value)
     return tuple(value) if isinstance(value, list) else value

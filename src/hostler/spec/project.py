@@ -70,6 +70,7 @@ class Project:
     command: tuple[str, ...] | None = None
     resume: tuple[str, ...] = ()
     resume_whole: bool = False
+    resume_else: tuple[tuple[str, ...], ...] = ()
     style: str = "flags"
     forms: Style = field(default_factory=Style)  # `style:` as a table
     setup: tuple[str, ...] = ()

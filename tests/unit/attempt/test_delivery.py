@@ -7,8 +7,9 @@ from pathlib import Path
 import pytest
 
 from hostler.attempt.delivery import Delivery
+from hostler.attempt.folder_watch import Clocks, FolderWatch
 from hostler.attempt.heartbeat import Heartbeat
-from hostler.attempt.saver import Saver
+from hostler.attempt.saver import Saver, Target
 from hostler.attempt.status import AttemptStatus
 from hostler.attempt.uploader import Uploader
 from hostler.errors import Fenced, StoreUnreachable
@@ -54,20 +55,21 @@ class Scene:
         uploader = Uploader(self.folder.metrics, writer, TIMING, self.clock, self.clock)
         self.status = AttemptStatus(attempt, TIMING, self.clock, self.say, ("leaving",), patience)
         self.delivery = Delivery(self.store, attempt, self.folder, uploader, self.status, attempt.state)
-        self.delivery.saver = Saver(
+        watch = FolderWatch(
+            self.folder.checkpoint,
+            Clocks(self.clock, self.clock),
+            settle=2.0,
+            steady=lambda: True,
+            say=self.said.append,
+        )
+        target = Target(
             self.store,
             KEY.run,
             attempt.number,
-            self.folder.checkpoint,
-            Checkpointing(),
-            settle=2.0,
-            steady=lambda: True,
             covered=lambda record: uploader.covered(),
             guard=self.status.guard,
-            say=self.said.append,
-            clock=self.clock,
-            wall=self.clock,
         )
+        self.delivery.saver = Saver(target, watch, Checkpointing(), say=self.said.append, clock=self.clock)
         (self.folder.checkpoint / "model").write_text("m")
         (self.folder.output / "table").write_text("t")
         self.folder.metrics.write_bytes(pack([Point(3, 1.0, {"loss": 0.5})]))

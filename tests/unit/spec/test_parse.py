@@ -192,6 +192,24 @@ def test_resume_is_more_arguments_or_a_whole_command(resume: str, whole: bool) -
     assert parsed(f"resume: '{resume}'").resume_whole is whole
 
 
+@pytest.mark.parametrize(
+    ("text", "first", "others"),
+    [
+        ("resume: --resume a.pt", ("--resume", "a.pt"), ()),
+        ("resume: [--resume, a.pt]", ("--resume", "a.pt"), ()),
+        ("resume: [--resume, a b.pt]", ("--resume", "a b.pt"), ()),
+        ("resume: [--resume a.pt, --init b.pt]", ("--resume", "a.pt"), (("--init", "b.pt"),)),
+        ("resume: [[ckpt=a.pt], [ckpt=b.pt]]", ("ckpt=a.pt",), (("ckpt=b.pt",),)),
+        ("resume: [--resume a.pt, [ckpt=b.pt]]", ("--resume", "a.pt"), (("ckpt=b.pt",),)),
+    ],
+)
+def test_resume_may_be_a_list_of_alternatives(
+    text: str, first: tuple[str, ...], others: tuple[tuple[str, ...], ...]
+) -> None:
+    found = parsed(text)
+    assert (found.resume, found.resume_else) == (first, others)
+
+
 def test_command_splits_as_posix_and_lists_stay() -> None:
     assert parsed("""command: python 'my train.py' --x "a b" *.py $HOME""").command == (
         "python",

@@ -31,7 +31,7 @@ from pydantic import (
 from pydantic_core import PydanticCustomError
 
 from hostler.errors import MissingError, NewerFormatError, SpecError
-from hostler.spec import job, project, style, tracking, units
+from hostler.spec import job, project, resume, style, tracking, units
 from hostler.spec.files import entries, tracking_words
 from hostler.spec.files.complaint import complaint
 from hostler.spec.files.otherwords import said_here
@@ -113,6 +113,11 @@ Texts = Annotated[tuple[Text, ...], BeforeValidator(entries.listed), WithJsonSch
 Lines = Annotated[tuple[str, ...], BeforeValidator(entries.lines), WithJsonSchema(_ONE_OR_MORE)]
 Loose = Annotated[str, BeforeValidator(entries.as_text), WithJsonSchema({})]
 Words = Annotated[tuple[str, ...], BeforeValidator(entries.words), WithJsonSchema(_ONE_OR_MORE)]
+Alternatives = Annotated[
+    tuple[tuple[str, ...], ...],
+    BeforeValidator(entries.alternatives),
+    WithJsonSchema({"anyOf": [{"type": "string"}, {"type": "array", "items": _ONE_OR_MORE}]}),
+]
 Variable = Annotated[str, AfterValidator(entries.variable)]
 Variables = Annotated[tuple[Variable, ...], BeforeValidator(entries.listed), WithJsonSchema(_ONE_OR_MORE)]
 Output = Annotated[Text, AfterValidator(entries.output_path)]
@@ -274,7 +279,7 @@ class _Project(_Table):
     version: Amount | None = None
     name: Annotated[Text, BeforeValidator(entries.as_text)] | None = None
     command: Words | None = None
-    resume: Words | None = None
+    resume: Alternatives | None = None
     style: Annotated[_StyleWord | _StyleTable, Discriminator(_style_kind)] | None = None
     setup: Words | None = None
     python: _Python | None = None
@@ -339,7 +344,9 @@ def over(given: _Project, base: project.Project, but: Collection[str] = ()) -> p
     if given.store:
         found["store"] = entries.store_place(given.store, base.root)
     if given.resume:
-        found |= {"resume": given.resume, "resume_whole": entries.whole_command(given.resume)}
+        first, *others = given.resume
+        found |= {"resume": first, "resume_whole": resume.is_whole_command(first)}
+        found |= {"resume_else": tuple(others)}
     if given.data:
         named = {k: project.DataEntry(k, **v.model_dump(exclude_unset=True)) for k, v in given.data.items()}
         found["data"] = {**base.data, **named}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
@@ -52,7 +53,7 @@ class Ending:
         )
         if self._leader:
             verdict = self._leader.judge(verdict)
-        trusted = exit.code is not None and exit.code < 128 and verdict.kind not in (MEMORY, DISK_FULL)
+        trusted = _ended_itself(exit, watchman) and verdict.kind not in (MEMORY, DISK_FULL)
         if self._status.stop is None and self._wants_other_form(exit, verdict):
             self.sent_back("style")
             return
@@ -177,3 +178,11 @@ class Ending:
         """The outcome with what is known of the run and of this attempt, which took so many seconds."""
         filled = self._delivery.filled(outcome, seconds)
         return replace(filled, code=self._job.source.mark, cost=self.price(seconds))
+
+
+def _ended_itself(exit: Exit, watchman: Watchman) -> bool:
+    """Whether the process chose to leave, so that what it wrote is whole. 128 + n is a signal that killed it,
+    told by a shell in between; but a script may save on our SIGTERM and leave with the code of that."""
+    if exit.code is None:
+        return False
+    return exit.code < 128 or (exit.code == 128 + signal.SIGTERM and watchman.has_signalled)

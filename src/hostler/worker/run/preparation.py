@@ -20,6 +20,7 @@ from hostler.worker.prepare.prepare import Prepared, prepare
 from hostler.worker.run import option_forms
 from hostler.worker.run.ending import Ending
 from hostler.worker.run.failure import Verdict
+from hostler.worker.run.invocation import resumed
 from hostler.worker.run.kinds import NOT_FINISHED
 from hostler.worker.run.local_attempt import LocalAttempt
 
@@ -65,7 +66,10 @@ def _take_inputs(local: LocalAttempt) -> None:
 
 def _restore(local: LocalAttempt) -> Checkpoint | None:
     note = local.uploader.note
-    restored = local.delivery.restore(note)
+    params, folder = local.inputs.params, local.folder
+    restored = local.delivery.restore(
+        note, lambda: resumed(local.job, params, local.attempt, folder) is not None
+    )
     if restored and not restored.finished:
         note(f"goes on from checkpoint {restored.place.name}")
     return restored

@@ -25,10 +25,10 @@ SLOW = 5.0  # seconds from which on a store is one that the training may overtak
 
 @dataclass(frozen=True, order=True)
 class Place:
-    """An attempt's step: where a checkpoint lies. The order is the order of choice."""
+    """Where a checkpoint lies. The order is the order of choice."""
 
     attempt: int
-    step: int
+    step: int  # the number of the save, not a step of the training
 
     @property
     def name(self) -> str:

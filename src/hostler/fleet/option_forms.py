@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
+from itertools import islice
 from typing import Any
 
 from hostler.errors import SpecError
@@ -19,7 +20,7 @@ from hostler.spec.parsers.option import Declarations, Option
 from hostler.spec.project import Project
 from hostler.spec.style import Form, Style, in_words, same_key
 
-LOOKED_AT = 1000  # runs whose values are looked at
+LOOKED_AT = 64  # runs, and choices of a parameter, that are looked at
 
 
 def settled(job: Job, project: Project) -> Job:
@@ -62,14 +63,15 @@ def _declared(job: Job, project: Project) -> Declarations:
 
 
 def _values(job: Job) -> dict[str, list[Any]]:
-    """Parameters by dotted key, with values that they have in some runs; without those the command takes."""
-    values: dict[str, list[Any]] = {}
+    """Parameters by dotted key, each with a value of every kind that it has: true, false, a list, another.
+    Without those that the command takes."""
+    values: dict[str, dict[Any, Any]] = {}
     for params in _some(job):
         for key, value in flatten(params).items():
-            held = values.setdefault(key, [])
-            if len(held) < LOOKED_AT and not any(value is other for other in held):
-                held.append(value)
-    return {key: some for key, some in values.items() if not _is_taken(key, job) or _has_list(some)}
+            kind = value if isinstance(value, bool) else isinstance(value, (list, tuple)) and "list"
+            values.setdefault(key, {}).setdefault((type(value) is bool, kind), value)
+    some = {key: list(kinds.values()) for key, kinds in values.items()}
+    return {key: held for key, held in some.items() if not _is_taken(key, job) or _has_list(held)}
 
 
 def _is_taken(key: str, job: Job) -> bool:
@@ -83,16 +85,19 @@ def _has_list(values: list[Any]) -> bool:
 
 
 def _some(job: Job) -> Iterator[Mapping[str, Any]]:
+    """Parameters of runs from all over the job, then each choice of its spaces by itself."""
     step = max(1, job.count // LOOKED_AT)
     yield from (job.params(index) for index in range(0, job.count, step))
     if job.count:
         yield job.params(job.count - 1)
-    if job.search:
-        searched = space.from_json(job.search)
+    searched = space.from_json(job.search) if job.search else None
+    if searched:
         yield dict.fromkeys(searched.keys, "")
-        for dimension in searched.dimensions():
-            if dimension.key:
-                yield from ({dimension.key: choice} for choice in dimension.choices)
+    for one in (*(one.space for one in job.rounds), *((searched,) if searched else ())):
+        for part in one.parts if isinstance(one, space.Space) else ():
+            for dimension in part.dimensions():
+                if dimension.key:
+                    yield from ({dimension.key: choice} for choice in islice(dimension.choices, LOOKED_AT))
 
 
 def _form(key: str, values: list[Any], own: Style, declared: Declarations) -> Form:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
-from pathlib import Path
+from hostler.remote.standalone import standalone
 
 # Newest first; a conda of the image, if there is one, is what its user means by Python.
 PYTHONS = "/opt/conda/bin/python3 python3.14 python3.13 python3.12 python3.11 python3.10 python3"
@@ -31,10 +30,8 @@ while kill -0 "$pid" 2>/dev/null; do sleep 0.2; done
 """
 
 
-@lru_cache(maxsize=1)
 def startup_script() -> str:
-    boot = Path(__file__).with_name("boot.py").read_text()
-    return _STARTUP.format(pythons=PYTHONS, mark=_MARK, boot=boot)
+    return _STARTUP.format(pythons=PYTHONS, mark=_MARK, boot=standalone("hostler.backends.gce.boot"))
 
 
 def shutdown_script() -> str:

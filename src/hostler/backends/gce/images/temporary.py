@@ -8,8 +8,6 @@ from __future__ import annotations
 
 import json
 import re
-from functools import lru_cache
-from pathlib import Path
 from typing import Any
 
 from hostler.backends.gce.scripts import PYTHONS
@@ -17,6 +15,7 @@ from hostler.backends.gce.shape import GPUS, Shape
 from hostler.backends.gce.template import interface
 from hostler.backends.images import Recipe
 from hostler.errors import UsageError
+from hostler.remote.standalone import standalone
 
 FAMILY, UNTIL = "hostler-family", "hostler-until"
 PREFIX = "hostler-image-"
@@ -106,9 +105,8 @@ def body(
     return made
 
 
-@lru_cache(maxsize=1)
 def startup() -> str:
-    program = Path(__file__).with_name("builder.py").read_text()
+    program = standalone("hostler.backends.gce.images.builder")
     return _STARTUP.format(pythons=PYTHONS, mark=_MARK, program=program)
 
 

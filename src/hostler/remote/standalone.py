@@ -16,7 +16,8 @@ import hostler
 @lru_cache(maxsize=8)
 def standalone(module: str) -> str:
     """The text of this module; ValueError if it cannot stand alone."""
-    program, parts = _Module(module), _Parts()
+    program = _Module(module)
+    parts = _Parts({name: program.text(name) for name in program.defined})
     for name in program.foreign:
         parts.take(program, name)
     lines, begin = list(program.lines), 0
@@ -27,19 +28,19 @@ def standalone(module: str) -> str:
         elif isinstance(statement, ast.ImportFrom) and statement.module == "__future__":
             begin = end
         else:
-            _check(program, statement)
-    for name in program.defined:
-        parts.check(program, name)
-    return "\n".join([*lines[:begin], "", *parts.text(), *lines[begin:], ""])
+            program.check(statement)
+    imports = sorted(text for text in parts.ordered if text.startswith(("import ", "from ")))
+    others = (f"\n\n{text}" for text in parts.ordered if text not in imports)
+    return "\n".join([*lines[:begin], "", *imports, *others, "", *lines[begin:], ""])
 
 
 class _Parts:
-    """Definitions of other modules, each after those that it uses."""
+    """Definitions of other modules, `ordered` so that each comes after those that it uses."""
 
-    def __init__(self) -> None:
+    def __init__(self, meanings: dict[str, str]) -> None:
+        self.ordered: list[str] = []
+        self._meanings, self._taken = meanings, set[str]()
         self._modules: dict[str, _Module] = {}
-        self._meanings: dict[str, str] = {}
-        self._ordered: list[str] = []
 
     def take(self, module: _Module, name: str) -> None:
         if source := module.foreign.get(name):
@@ -47,27 +48,18 @@ class _Parts:
             self._modules[source] = found
             if name not in found.defined and name not in found.foreign:
                 raise ValueError(f"{module.name}: {source} does not define {name}")
-            self.take(found, name)
-        elif name in self._meanings:
-            self.check(module, name)
-        elif name in module.defined:  # else it is a builtin, or a function's own
-            self._meanings[name] = text = module.text(name)
-            statement = module.defined[name]
-            if isinstance(statement, ast.stmt):
-                _check(module, statement)
-                for used in _names(statement):
-                    self.take(module, used)
-            if text not in self._ordered:
-                self._ordered.append(text)
-
-    def check(self, module: _Module, name: str) -> None:
-        """Refuse a name of `module` that was taken with another meaning."""
-        if name in module.defined and self._meanings.get(name, module.text(name)) != module.text(name):
+            return self.take(found, name)
+        if name not in module.defined:
+            return None  # a builtin, or a function's own
+        text, statement = module.text(name), module.defined[name]
+        if self._meanings.setdefault(name, text) != text:
             raise ValueError(f"{module.name}: {name} means something else in another module")
-
-    def text(self) -> list[str]:
-        imports = sorted(text for text in self._ordered if text.startswith(("import ", "from ")))
-        return [*imports, *(f"\n\n{text}" for text in self._ordered if text not in imports), ""]
+        if text not in self._taken:
+            self._taken.add(text)
+            for used in module.check(statement):
+                self.take(module, used)
+            self.ordered.append(text)
+        return None
 
 
 class _Module:
@@ -86,7 +78,18 @@ class _Module:
 
     def text(self, name: str) -> str:
         found = self.defined[name]
-        return found if isinstance(found, str) else "\n".join(self.lines[_first(found) : found.end_lineno])
+        if isinstance(found, str):
+            return found
+        decorators: list[ast.expr] = getattr(found, "decorator_list", [])
+        first = min([found.lineno, *(one.lineno for one in decorators)])
+        return "\n".join(self.lines[first - 1 : found.end_lineno])
+
+    def check(self, statement: ast.stmt | str) -> list[str]:
+        """Names in the statement; ValueError if it imports what is not there where it runs."""
+        nodes = list(ast.walk(statement)) if isinstance(statement, ast.stmt) else []
+        if any(_is_ours(node) for node in nodes):
+            raise ValueError(f"{self.name} imports hostler inside of a function")
+        return [node.id for node in nodes if isinstance(node, ast.Name)]
 
     def _enter(self, statement: ast.stmt) -> None:
         if isinstance(statement, (ast.Import, ast.ImportFrom)):
@@ -100,24 +103,9 @@ class _Module:
         elif isinstance(statement, (ast.FunctionDef, ast.ClassDef)):
             self.defined[statement.name] = statement
         elif isinstance(statement, (ast.Assign, ast.AnnAssign)):
-            targets = statement.targets if isinstance(statement, ast.Assign) else [statement.target]
-            self.defined |= {name: statement for target in targets for name in _names(target)}
-
-
-def _first(statement: ast.stmt) -> int:
-    """Its first line: that of its first decorator, if it has any."""
-    decorators: list[ast.expr] = getattr(statement, "decorator_list", [])
-    return min([statement.lineno, *(one.lineno for one in decorators)]) - 1
-
-
-def _names(node: ast.AST) -> list[str]:
-    return [one.id for one in ast.walk(node) if isinstance(one, ast.Name)]
+            names = [node for node in ast.walk(statement) if isinstance(node, ast.Name)]
+            self.defined |= {node.id: statement for node in names if isinstance(node.ctx, ast.Store)}
 
 
 def _is_ours(node: ast.AST) -> bool:
     return isinstance(node, ast.ImportFrom) and str(node.module).partition(".")[0] == "hostler"
-
-
-def _check(module: _Module, statement: ast.stmt) -> None:
-    if any(_is_ours(node) for node in ast.walk(statement)):
-        raise ValueError(f"{module.name} imports hostler inside of a function")

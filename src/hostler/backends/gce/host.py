@@ -19,13 +19,7 @@ from hostler.backends.gce import removal
 from hostler.backends.gce.client import GOOGLE, Client
 from hostler.backends.gce.names import last, region_of
 from hostler.backends.local.host import LocalHost
-from hostler.backends.metadata import (
-    Token,
-    get_attribute,
-    get_metadata,
-    put_guest_attribute,
-    watch_metadata,
-)
+from hostler.backends.metadata import Token, get_attribute, get_metadata, put_guest_attribute, watch_metadata
 from hostler.errors import CloudError
 
 PREEMPTED = "instance/preempted"

@@ -25,11 +25,11 @@ def main():
         data = file.read()
     try:
         place = install_in_cache("library", hashlib.sha256(data).hexdigest(), lambda: data)
+        compare(here, place)
     except HostlerError as error:
         sys.exit("hostler: %s" % error)
     except OSError as error:
         sys.exit("hostler: %s cannot be written: %s" % (error.filename, error.strerror))
-    compare(here, place)
     given = os.environ.get("PYTHONPATH")
     os.environ["PYTHONPATH"] = os.pathsep.join([place] + ([given] if given else []))
     os.execv(sys.executable, [sys.executable, "-m", "hostler.worker"] + sys.argv[1:])

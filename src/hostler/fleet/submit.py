@@ -77,6 +77,7 @@ def draft(
         limits=project.limits,
         checkpoint=project.checkpoint,
         retries=project.retries,
+        retries_given=project.retries_given,
         outputs=project.outputs,
         metrics=project.metrics,
         trackers=project.trackers,

@@ -165,6 +165,9 @@ class Job:
     limits: Limits = field(default_factory=Limits)
     checkpoint: Checkpointing = field(default_factory=Checkpointing)
     retries: int = 2
+    retries_given: bool = (
+        False  # a person wrote it: it is kept, but for errors that are certain to come again
+    )
     data: tuple[DataItem, ...] = ()
     outputs: tuple[str, ...] = ()
     metrics: MetricSource = field(default_factory=MetricSource)

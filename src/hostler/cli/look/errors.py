@@ -56,3 +56,5 @@ def _lines(group: Group, *, verbose: bool) -> Iterator[str]:
     yield from (f"  | {line}" for line in lines)
     if group.advice:
         yield f"  → {group.advice}"
+    if group.retry and "hostler retry" not in group.advice:
+        yield f"  → after a repair: {group.retry}"

@@ -125,11 +125,15 @@ def _report(state: RunState, key: RunKey, pressed: _Interrupts) -> int:
     failure = (state.end or {}).get("failure") or {}
     if failure:
         click.echo(f"hostler: {key.sweep} failed ({failure['kind']}): {failure['message']}", err=True)
+        hint = ""
         if failure.get("advice"):
             from hostler.records.sweep.error_groups import advice  # with all that groups failures
 
-            click.echo(f"  → {advice(failure, key.sweep)}", err=True)
-        click.echo(f"  → hostler retry {key.sweep}   (with today's code, from its last checkpoint)", err=True)
+            hint = advice(failure, key.sweep)
+            click.echo(f"  → {hint}", err=True)
+        if f"hostler retry {key.sweep}" not in hint:
+            then = "after a repair, with today's code, from its last checkpoint"
+            click.echo(f"  → hostler retry {key.sweep}   ({then})", err=True)
     elif state.state != DONE:
         click.echo(f"hostler: {key.sweep} is {state.state}; hostler resume {key.sweep} goes on", err=True)
     if pressed.terminated:

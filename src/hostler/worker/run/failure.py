@@ -95,7 +95,8 @@ _MOUNT = re.compile(
 # A line that may tell why something else ended the process; `error 0.31` is a metric.
 _REASON = re.compile(
     r"\b(?:error|fatal|panic|exception)\b(?!\s*[:=]?\s*[-+.\d])|terminate called|what\(\):"
-    r"|out of memory|\bOOM\b|\b(?:killed|cancelled|evicted|preempted|aborted)\b|(?:segmentation|bus) fault|assertion|time limit",
+    r"|out of memory|\bOOM\b|\b(?:killed|cancelled|evicted|preempted|aborted)\b"
+    r"|(?:segmentation|bus) fault|assertion|time limit",
     re.IGNORECASE,
 )
 _BAR = re.compile(r".*\d%\|")  # a progress bar

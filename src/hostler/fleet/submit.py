@@ -78,6 +78,7 @@ def draft(
         limits=project.limits,
         checkpoint=project.checkpoint,
         retries=project.retries,
+        retries_given=project.retries_given,
         outputs=project.outputs,
         collect=project.collect,
         metrics=project.metrics,

@@ -187,6 +187,9 @@ class Job:
     limits: Limits = field(default_factory=Limits)
     checkpoint: Checkpointing = field(default_factory=Checkpointing)
     retries: int = 2
+    retries_given: bool = (
+        False  # a person wrote it: it is kept, but for errors that are certain to come again
+    )
     data: tuple[DataItem, ...] = ()
     outputs: tuple[str, ...] = ()  # paths in the working folder that are kept, however large
     collect: bool = True  # files that its script makes or changes there are kept too, up to a limit

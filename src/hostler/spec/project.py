@@ -84,6 +84,7 @@ class Project:
     limits: Limits = field(default_factory=Limits)
     checkpoint: Checkpointing = field(default_factory=Checkpointing)
     retries: int = 2
+    retries_given: bool = False  # in a file, or as a key of hostler.sweep
     data: Mapping[str, DataEntry] = field(default_factory=dict)
     outputs: tuple[str, ...] = ()
     collect: bool = True  # False: `outputs: none`

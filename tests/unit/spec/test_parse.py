@@ -79,6 +79,7 @@ def test_every_key_of_the_documented_file_is_read(here: Path) -> None:
         limits=Limits(time=21600, hang=1800, start=1200, failures=5),
         checkpoint=Checkpointing(every=300, keep=2),
         retries=2,
+        retries_given=True,
         data={
             "train": DataEntry("train", path="data/"),
             "imagenet": DataEntry("imagenet", path="/datasets/imagenet"),

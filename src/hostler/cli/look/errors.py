@@ -57,3 +57,5 @@ def _lines(group: Group, *, verbose: bool) -> Iterator[str]:
     if group.advice:
         yield f"  → {group.advice}"
     yield from (f"  → {line}" for line in missing_file.lines({"message": group.message}, str))
+    if group.retry and "hostler retry" not in group.advice:
+        yield f"  → after a repair: {group.retry}"

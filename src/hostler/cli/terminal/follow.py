@@ -125,16 +125,20 @@ def _report(store: Store, state: RunState, key: RunKey, pressed: _Interrupts) ->
     failure = (state.end or {}).get("failure") or {}
     if failure:
         click.echo(f"hostler: {key.sweep} failed ({failure['kind']}): {failure['message']}", err=True)
+        hint = ""
         if failure.get("advice"):
             from hostler.records.sweep.error_groups import advice  # with all that groups failures
 
-            click.echo(f"  → {advice(failure, key.sweep)}", err=True)
+            hint = advice(failure, key.sweep)
+            click.echo(f"  → {hint}", err=True)
         from hostler.cli.terminal import missing_file  # with all that makes snapshots
         from hostler.records.sweep import sweeps
 
         for line in missing_file.lines(failure, lambda: sweeps.load(store, key.sweep).cwd):
             click.echo(f"  → {line}", err=True)
-        click.echo(f"  → hostler retry {key.sweep}   (with today's code, from its last checkpoint)", err=True)
+        if f"hostler retry {key.sweep}" not in hint:
+            then = "after a repair, with today's code, from its last checkpoint"
+            click.echo(f"  → hostler retry {key.sweep}   ({then})", err=True)
     elif state.state == DONE:
         _offer((state.end or {}).get("outputs"), key)
     else:

@@ -335,6 +335,8 @@ def over(given: _Project, base: project.Project, but: Collection[str] = ()) -> p
     found: dict[str, Any] = {k: getattr(given, k) for k in keys - _OTHER_FORM - set(_TABLES)}
     for key in keys & _TABLES:
         found[key] = replace(getattr(base, key), **getattr(given, key).model_dump(exclude_unset=True))
+    if "retries" in found:
+        found["retries_given"] = True
     if given.env:
         found["env"] = {**base.env, **given.env}
     if given.style:

@@ -11,6 +11,7 @@ import threading
 import traceback
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from typing import TypeVar
 
 from hostler import env
@@ -260,7 +261,9 @@ class Member:
         if self._shards:
             self._status.deliver(self._shards.tick)
         tail = self._uploader.tail.decode("utf-8", "replace")
-        self._say_exit(classify(exit, tail, stop=self._status.stop if asked else None))
+        in_project = partial(run_folders.in_project, self._m.cache)
+        stop = self._status.stop if asked else None
+        self._say_exit(classify(exit, tail, stop=stop, in_project=in_project))
 
     def _say_exit(self, verdict: Verdict) -> None:
         self._uploader.note(f"node at {env.host()}: {verdict.message}")

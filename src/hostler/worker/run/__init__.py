@@ -17,6 +17,7 @@ exit.py             exit code or signal of a process
 failure.py          what an exit means: its kind, in one line
 kinds.py            kinds of failures, and what each allows
 tracebacks.py       tracebacks in a log
+drawn_tracebacks.py tracebacks as rich and IPython draw them
 conclude.py         decides what becomes of the run
 ending.py           delivers the end
 run_folders.py      local folders of runs

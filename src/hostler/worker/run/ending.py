@@ -5,6 +5,7 @@ from __future__ import annotations
 import signal
 from collections.abc import Mapping
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from hostler.records.checkpoint.checkpoints import Checkpoint
@@ -16,7 +17,7 @@ from hostler.spec import states
 from hostler.spec.params import flatten
 from hostler.trackers.base import Closing
 from hostler.worker.gang.leader import Leader
-from hostler.worker.run import conclude, option_forms
+from hostler.worker.run import conclude, option_forms, run_folders
 from hostler.worker.run.conclude import Conclusion
 from hostler.worker.run.exit import Exit
 from hostler.worker.run.failure import Verdict, classify
@@ -50,6 +51,7 @@ class Ending:
             killed_for=watchman.killed_for,
             finished=finished is not None,
             left=handoff.read(self._folder.left),
+            in_project=partial(run_folders.in_project, self._machine.cache),
         )
         if self._leader:
             verdict = self._leader.judge(verdict)
@@ -85,8 +87,19 @@ class Ending:
         """The attempt ends with this verdict."""
         saver = self._delivery.saver
         progress = saver is not None and saver.commits > 0
-        what = conclude.conclude(verdict, self._status.stop, progress, self._state, self._job)
+        what = conclude.conclude(
+            verdict, self._status.stop, progress, self._state, self._job, moved=self._moved
+        )
         self._write(what, exit, result)
+
+    @property
+    def _moved(self) -> bool:
+        """Whether the run has come further than to its first error: it logged a point or went on from a
+        checkpoint, an earlier attempt ended otherwise, or it shared a process and goes alone next."""
+        state = self._state
+        otherwise = state.reopened is None and state.attempts > 1 + state.tally.failures
+        restored = self._delivery.restored is not None
+        return self._uploader.measured or restored or otherwise or "together" in self._local.ran
 
     def decline(self, verdict: Verdict) -> None:
         """This machine won't do, and there are others."""

@@ -5,6 +5,7 @@ The steps of an execution (preparation, running process, ending) share one of th
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
@@ -81,7 +82,9 @@ def uploader(
     machine: Machine, job: Job, folder: Handoff, metric_writer: MetricWriter, log_writer: LogWriter
 ) -> Uploader:
     """The uploader of what a process of this job prints and logs, secrets hidden."""
-    output = Output(folder.log, log_writer, Picker(job.metrics), Masker(secrets.hidden(job)))
+    copies = {str(folder.work), os.path.realpath(folder.work)}
+    masker = Masker(secrets.hidden(job), copies)
+    output = Output(folder.log, log_writer, Picker(job.metrics), masker)
     return Uploader(
         folder.metrics, metric_writer, machine.timing, machine.clock, machine.wall, machine.interest, output
     )

@@ -102,6 +102,12 @@ def test_killed_rank_and_not_its_observer_ended_the_gang() -> None:
     assert cause(Verdict(NOT_FINISHED, "stopped"), {1: dead}, {}).kind == NOT_FINISHED
 
 
+def test_members_error_keeps_its_type_and_place() -> None:
+    end = vars(Verdict(ERROR, "TypeError: no", "T", "s", "TypeError", "train.py:7"))
+    expected = Verdict(ERROR, "node 1: TypeError: no", "T", "s", "TypeError", "train.py:7")
+    assert cause(Verdict(DONE, ""), {1: end}, {}) == expected
+
+
 def test_who_is_missing_is_named_with_the_reason() -> None:
     came = {
         0: GangMember(0, {"session": "s0", "host": "a"}),

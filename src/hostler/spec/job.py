@@ -103,6 +103,7 @@ class Source:
     commit: str | None = None  # of the working tree at submission, where it was a git checkout
     library: str | None = None  # sha256 of library/<sha256>.zip: the hostler that submitted it
     dirty: bool = False  # the working tree differed from the commit (the diff lies in the snapshot's record)
+    function: str | None = None  # sha256 of the packed function in the snapshot, where it is in no file
 
     @property
     def mark(self) -> str:
@@ -315,11 +316,12 @@ def mark(name: str, command: tuple[str, ...], params: Params, repeat: int = 0) -
 
 @lru_cache(maxsize=16)
 def _source_facts(source: Source) -> dict[str, Any]:
-    return asdict(source)
+    facts = asdict(source)
+    return facts if source.function else {k: v for k, v in facts.items() if k != "function"}
 
 
 def source_facts(source: Source) -> dict[str, Any]:
-    """Where the code is from, as a record."""
+    """Where the code is from, as a record; as older versions read it, unless a function is packed in it."""
     return dict(_source_facts(source))
 
 

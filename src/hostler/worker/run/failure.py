@@ -217,7 +217,8 @@ def _message(
     if exit.oom:
         return "killed by the kernel: the machine was out of memory"
     if found is not None:
-        return _one_line(found.headline)
+        cell = f" ({_one_line(found.cell, 120)})" if found.cell else ""
+        return _one_line(found.headline, 300 - len(cell)) + cell
     if kind == USAGE:
         return _one_line(_usage_line(tail))
     return _one_line(": ".join([_how(exit), *_last_words(exit, tail)]))
@@ -266,9 +267,9 @@ def _last_lines(tail: str, count: int) -> list[str]:
     return [line for line in tracebacks.lines_of(tail) if line.strip()][-count:]
 
 
-def _one_line(text: str) -> str:
+def _one_line(text: str, most: int = 300) -> str:
     line = " ".join(text.split())
-    return line if len(line) <= 300 else line[:297] + "..."
+    return line if len(line) <= most else line[: most - 3] + "..."
 
 
 def _signature(kind: str, exit: Exit, found: Traceback | None, message: str) -> str:

@@ -46,6 +46,7 @@ def invocation(
     built = build(job, params, places, resuming=resuming)
     devices = {} if visible is None else {"CUDA_VISIBLE_DEVICES": visible}
     given = {**base, **devices, **built.env, **_path(base, built.env), **_own(attempt, folder, store)}
+    given |= {env.FUNCTION: job.source.function} if job.source.function else {}
     return Built(built.argv, given)
 
 

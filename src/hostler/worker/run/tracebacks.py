@@ -21,7 +21,7 @@ WIDEST = 2000  # characters of one line that matter
 
 _ANSI = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
 _HEADER = re.compile(r"(?P<prefix>.{0,60}?)" + re.escape(HEADER))
-_FRAME = re.compile(r'\s*(?:\|\s*)?File "(?P<file>.+?)", line (?P<line>\d+)')
+_FRAME = re.compile(r'\s*(?:\|\s*)?(?:File "(?P<file>.+?)"|(?P<cell>Cell In\[\d+\])), line (?P<line>\d+)')
 _ERROR = re.compile(r"(?P<kind>[A-Za-z_][\w.]*)(?::(?: (?P<text>.*))?)?")
 _SYNTAX = re.compile(r"(?:SyntaxError|IndentationError|TabError): ")
 
@@ -34,6 +34,7 @@ class Traceback:
     error: str  # type as printed, perhaps with its module
     message: str
     where: str  # file:line of the innermost frame
+    cell: str = ""  # the innermost line of a notebook: `Cell In[3], line 5: the line`
 
     @property
     def name(self) -> str:
@@ -79,7 +80,7 @@ def _read(lines: list[str], at: int) -> Traceback | None:
         return None
     before = _chained(lines, at, prefix)
     text = "\n".join([*before, HEADER, *body])
-    return Traceback(text, error["kind"], (error["text"] or "").strip(), _where(body))
+    return Traceback(text, error["kind"], (error["text"] or "").strip(), _where(body), _cell(body))
 
 
 def _unprefixed(lines: list[str], prefix: str) -> list[str]:
@@ -116,7 +117,17 @@ def _ends_unlinked(lines: list[str]) -> bool:
 
 def _where(body: list[str]) -> str:
     frames = [match for line in body if (match := _FRAME.match(line))]
-    return f"{frames[-1]['file']}:{frames[-1]['line']}" if frames else ""
+    return f"{frames[-1]['file'] or frames[-1]['cell']}:{frames[-1]['line']}" if frames else ""
+
+
+def _cell(body: list[str]) -> str:
+    """The innermost frame that is in a cell, with its line of code, which stands below it."""
+    found = [(at, match) for at, line in enumerate(body) if (match := _FRAME.match(line)) and match["cell"]]
+    if not found:
+        return ""
+    at, frame = found[-1]
+    code = body[at + 1].strip() if at + 2 < len(body) and not _FRAME.match(body[at + 1]) else ""
+    return f"{frame['cell']}, line {frame['line']}" + (f": {code}" if code else "")
 
 
 def _bare_syntax_error(lines: list[str]) -> Traceback | None:

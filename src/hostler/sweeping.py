@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from hostler import env
 from hostler.backends.project_file import parse_sweep
+from hostler.backends.registry import HERE
 from hostler.errors import UsageError
 from hostler.fleet import again, pending
 from hostler.fleet.function import Packed, name_of, pack
@@ -31,6 +32,7 @@ from hostler.spec.project import Project
 from hostler.spec.states import PAUSED, QUEUED, RUNNING
 from hostler.store import Store, open_store
 from hostler.train.fused.offer import offered
+from hostler.worker.claim.room import at_a_time, offer
 
 if TYPE_CHECKING:
     import pandas
@@ -200,3 +202,6 @@ def _start(store: Store, workers: Launcher, done: Swept, *, always: bool) -> Non
     shared = workers.engine.capabilities.shared
     if wanted and (always or shared or not is_served(store, job.name)):
         workers.start_missing([job.name], wanted, new=done.version == 1)
+        here = wanted > 1 and workers.fleet.backend == HERE and workers.fleet.workers == 1
+        if here and (line := at_a_time(job, offer(slots=workers.fleet.slots, cpus=None, gpus=None))):
+            say(f"{job.name}: {line}")

@@ -73,6 +73,7 @@ def draft_sweep(file: SweepFile) -> Job:
         prune=file.prune,
         budget=file.budget,
         parallel=file.parallel,
+        auto=file.auto,
     )
     secrecy.check_parameters(job, [file.parameters, file.sections])
     found = read_space(file)

@@ -209,6 +209,7 @@ class Job:
     prune: Mapping[str, Any] = field(default_factory=dict)
     budget: Budget = field(default_factory=Budget)
     parallel: int | None = None  # runs at once, on all workers together
+    auto: bool = False  # `parallel: auto`: as many as fit on each machine, by measure
     together: Together = field(default_factory=Together)  # which of its runs may share a process
     init: Mapping[str, str] = field(default_factory=dict)  # the run that all begin from; see inputs.py
 

@@ -15,6 +15,7 @@ confined.py   files below a folder, opened without following links
 frozen.py     frozen dataclasses that are quick to make
 terminal.py   text of others, made safe for a terminal
 proctable.py  the processes of this machine
+made_files.py reports, plots and tables that hostler made: not code
 spec/         jobs, projects and search spaces as frozen data
 store/        bytes under keys: folder, memory, ssh, bucket
 records/      meaning over bytes: logs, sweeps, series, checkpoints, launches

@@ -9,8 +9,8 @@ import os
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
-from hostler import private
 from hostler.errors import UsageError
+from hostler.private import closed_folder, own_folder
 
 # Given to a run's process. docs/scripts.md documents each.
 STORE = "HOSTLER_STORE"
@@ -48,15 +48,15 @@ def cache_dir() -> Path:
     """The folder of unpacked code, data, environments and runs here; nobody else can write to it."""
     given = os.environ.get(CACHE)
     if given:
-        return private.closed_folder(Path(given).expanduser().absolute())
+        return closed_folder(Path(given).expanduser().absolute())
     base = os.environ.get("XDG_CACHE_HOME")
-    return private.closed_folder((Path(base) if base else Path.home() / ".cache") / "hostler")
+    return closed_folder((Path(base) if base else Path.home() / ".cache") / "hostler")
 
 
 def machine_dir() -> Path:
     """Facts of this machine and boot alone (locks, who runs what): open to nobody else, on no shared disk."""
     base = _runtime_dir() or os.environ.get("TMPDIR") or "/tmp"
-    return private.own_folder(Path(base) / f"hostler-{os.getuid()}")
+    return own_folder(Path(base) / f"hostler-{os.getuid()}")
 
 
 def _runtime_dir() -> str | None:

@@ -6,7 +6,8 @@
     ├── MissingError             exit 1   a run, sweep, script or file does not exist
     ├── StoreError               exit 1   fix the store's address, rights or disk
     │   ├── StoreUnreachable     exit 75  wait, then again
-    │   └── StoreGone            exit 1   its bucket does not exist, or no longer does
+    │   ├── StoreGone            exit 1   its bucket does not exist, or no longer does
+    │   └── StoreTooLarge        exit 1   an object is larger than the store takes
     ├── MachineError             exit 1   fix this machine: disk, driver, packages, tools
     ├── HostError                exit 1   fix another machine, or the way to it: key, login, Python, disk
     │   └── HostUnreachable      exit 75  wait, then again
@@ -68,6 +69,10 @@ class StoreUnreachable(StoreError):
 
 class StoreGone(StoreError):
     """The store itself does not exist, or no longer does: waiting does not bring it back."""
+
+
+class StoreTooLarge(StoreError):
+    """The store does not take an object of this size: trying again does not help."""
 
 
 class MachineError(HostlerError):

@@ -55,6 +55,7 @@ class Sizes:
     unpacked_max: float = 1e12  # an archive that holds more bytes is not unpacked
     unpacked_files: float = 5e6  # nor one of more files, folders and links
     unpacked_ratio: float = 200  # nor one that grows by more than this, beyond 100 MB
+    outputs_max: float = 1e9  # files that a run's script makes in its working folder are kept up to this
     disk_min: float = 2e8  # less free disk than this refuses to start
     busy_load: float = 0.3  # processors in use for a minute: a machine for hand work is used
     disk_price: float = 0.1  # of a GB of a VM's disk for a month, in dollars

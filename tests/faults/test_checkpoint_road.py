@@ -234,7 +234,7 @@ pathlib.Path("results/a").mkdir(parents=True)
 pathlib.Path("results/a/r.txt").write_text("r")
 for name in ("m1.pkl", "m2.pkl", "not.txt"): pathlib.Path(name).write_text(name)
 """
-    job = world.submit(script, outputs=("results/", "*.pkl", "absent/"))
+    job = world.submit(script, outputs=("results/", "*.pkl", "absent/"), collect=False)
     world.work()
     key = layout.output_commit(job.run_id(0), 1)
     rows = decode(world.store.get(key).data, key)["files"]

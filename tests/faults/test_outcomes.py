@@ -38,9 +38,33 @@ class Ending:
 HANG = Limits(hang=0.4, start=0.4)
 TABLE = {
     "done": Ending("print('ok')", "", 1, state="done"),
-    "traceback": Ending(
-        "raise ValueError('bad lr 0.1')", "error", 3, "ValueError: bad lr 0.1 (failed 3 times"
+    "same-error-twice": Ending(
+        "raise ValueError('bad lr 0.1')",
+        "error",
+        2,
+        "ValueError: bad lr 0.1 (train.py:1, the same error twice before any progress)",
     ),
+    "same-error-retries-given": Ending(
+        "raise ValueError('bad')",
+        "error",
+        3,
+        "ValueError: bad (train.py:1, failed 3 times",
+        settings={"retries": 2, "retries_given": True},
+    ),
+    "type-error": Ending(
+        "x = 1\nlen(x)", "error", 1, "TypeError: object of type 'int' has no len() (train.py:2)"
+    ),
+    "type-error-after-a-point": Ending(
+        'print(\'{"loss": 1, "step": 1}\', flush=True)\nlen(1)', "error", 3, "(train.py:2, failed 3 times"
+    ),
+    "type-error-after-a-checkpoint": Ending(
+        SAVE + "save(os.environ['HOSTLER_ATTEMPT'])\nlen(1)", "error", 5, "the same error 5 times in a row"
+    ),
+    "type-error-in-an-attempt-after-a-kill": Ending(
+        f"import os\nif {FIRST}: os.kill(os.getpid(), 9)\nlen(1)", "error", 4, "failed 3 times"
+    ),
+    "file-that-is-late": Ending("open('nosuch.csv')", "error", 3, "FileNotFoundError"),
+    "network": Ending("raise ConnectionError('refused')", "error", 3, "ConnectionError: refused"),
     "no-retries": Ending("raise ValueError('x')", "error", 1, "no retries", settings={"retries": 0}),
     "exit-3": Ending("import sys; print('giving up'); sys.exit(3)", "exit-code", 3, "exit code 3: giving up"),
     "exit-75": Ending("import sys; sys.exit(75)", "tempfail", 4, "left 4 times with 75"),
@@ -73,7 +97,9 @@ TABLE = {
         "CUDA out of memory",
     ),
     "disk-full": Ending("raise OSError(28, 'No space left on device')", "disk-full", 3, "No space left"),
-    "import-error": Ending("import nosuchmodule", "import-error", 1, "No module named 'nosuchmodule'"),
+    "import-error": Ending(
+        "import nosuchmodule", "import-error", 1, "No module named 'nosuchmodule' (train.py:1)"
+    ),
     "syntax": Ending("def f(:\n  pass", "syntax", 1, "SyntaxError"),
     "usage": Ending(
         "import argparse; argparse.ArgumentParser().parse_args(['--foo'])",
@@ -154,6 +180,35 @@ def test_each_end_has_its_kind_its_tries_and_its_state(
     if row.state == "failed":
         assert failure["advice"] and state.end and state.end["attempts"] == row.tries
     assert not (world.cache / "runs").exists() or not list((world.cache / "runs").glob("*/*"))
+
+
+def test_tracebacks_name_the_users_files_in_failure_and_log(world: World) -> None:
+    world.file("src/model.py", "def build():\n    return len(1)\n")
+    job = world.submit("import sys\nsys.path.insert(0, 'src')\nimport model\nmodel.build()\n")
+    world.work()
+    failure = world.ended(job)["failure"]
+    assert failure["message"] == "TypeError: object of type 'int' has no len() (src/model.py:2)"
+    frames = [line.strip() for line in failure["traceback"].splitlines() if "File" in line]
+    assert frames == ['File "train.py", line 4, in <module>', 'File "src/model.py", line 2, in build']
+    assert all(frame in world.log(job) for frame in frames) and "/runs/" not in world.log(job)
+
+
+def test_richs_box_is_no_message_and_its_paths_are_the_users(world: World) -> None:
+    pytest.importorskip("rich")
+    job = world.submit(
+        "from rich.traceback import install\ninstall(show_locals=True)\ndef f(x):\n  len(x)\nf(1)\n"
+    )
+    world.work()
+    failure = world.ended(job)["failure"]
+    assert failure["message"] == "TypeError: object of type 'int' has no len() (train.py:4)"
+    assert 'File "train.py", line 5, in <module>' in failure["traceback"] and world.state(job).attempts == 1
+
+
+def test_killed_run_does_not_quote_an_ordinary_line(world: World) -> None:
+    script = "import os; print('epoch 2 train_loss 1.08', flush=True); os.kill(os.getpid(), 9)"
+    job = world.submit(script)
+    world.work()
+    assert world.ended(job)["failure"]["message"].startswith("killed by SIGKILL (")
 
 
 def no_conda(world: World, monkeypatch: pytest.MonkeyPatch) -> Any:

@@ -354,8 +354,9 @@ def keys(store: Path) -> list[str]:
 
 
 def needed(key: str) -> bool:
-    """Whether the good sweeps need it as well: what all share, and every folder above them."""
-    above = ("", "sweeps/", "runs/", "archive/", "code/")
+    """Whether the good sweeps need it as well: what all share, and every folder above them. No worker runs
+    anything where it cannot beat."""
+    above = ("", "sweeps/", "runs/", "archive/", "code/", "alive/")
     return key.startswith(("project/", "code/")) or key in above
 
 

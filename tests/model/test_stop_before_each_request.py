@@ -48,8 +48,8 @@ def memory_folder() -> Iterator[Path]:
 @pytest.fixture
 def new_stage(memory_folder: Path, monkeypatch: pytest.MonkeyPatch) -> NewStage:
     def keep_at_hand(saver: Saver, tick: float) -> None:
-        assert isinstance(saver._store, Seat)
-        saver._store.saver = saver
+        assert isinstance(saver.target.store, Seat)
+        saver.target.store.saver = saver
 
     monkeypatch.setenv("HOSTLER_CACHE", str(memory_folder))
     monkeypatch.setattr(Saver, "start", keep_at_hand)

@@ -27,7 +27,7 @@ from hostler.spec.argv import PLACES, STYLES
 from hostler.spec.files import parse, sweepfile
 from hostler.train import configfile
 from hostler.train.config import Config
-from hostler.worker.run.kinds import POLICY
+from hostler.worker.run.kinds import POLICY, TRIES
 
 ROOT = Path(__file__).parents[2]
 DOCS = [*ROOT.glob("*.md"), *ROOT.glob("docs/*.md"), *ROOT.glob("examples/*/*.md")]
@@ -111,6 +111,12 @@ def test_the_table_of_failures_is_that_of_the_worker() -> None:
     assert {quoted(kind)[0]: (quoted(retry)[0], advice) for kind, retry, advice in rows} == {
         kind: (policy.retry, policy.advice) for kind, policy in POLICY.items()
     }
+
+
+def test_the_table_of_certain_errors_is_that_of_the_worker() -> None:
+    rows = {row[1].split(",")[0]: quoted(row[0]) for row in table(text("docs/failures.md")) if len(row) == 2}
+    for word, tries in (("once", 1), ("twice", 2)):
+        assert rows[word] == [error for error, known in TRIES.items() if known == tries]
 
 
 @pytest.mark.parametrize(

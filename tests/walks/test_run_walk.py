@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import subprocess
@@ -129,6 +130,33 @@ def test_the_same_command_of_a_running_run_follows_it(world: World) -> None:
     code, more = rest(child)
     assert code == 0 and (said + more).count("begins") == 1
     assert [row["attempt"] for row in world.rows()] == [1]
+
+
+def test_every_view_shows_the_error_its_line_and_the_retry(world: World) -> None:
+    world.write("src/model.py", "def build():\n    return len(1)\n")
+    world.write("train.py", "import sys\nsys.path.insert(0, 'src')\nimport model\nmodel.build()\n")
+    message = "TypeError: object of type 'int' has no len() (src/model.py:2)"
+    frame = 'File "src/model.py", line 2, in build'
+    done = world.cli("run", "--name", "a", "train.py")
+    assert done.returncode == 1 and f"a failed (error): {message}\n" in done.stderr
+    assert "→ fix the script, then hostler retry a\n" in done.stderr
+    assert frame in done.stdout and done.stdout.count("Traceback") == 1, (
+        "tried once, shown with the user's path"
+    )
+    told = world.cli("status")
+    assert f"a failed: {message}\n" in told.stderr and "hostler retry a\n" in told.stderr
+    for words in (("show", "a"), ("errors",)):
+        shown = world.ok(*words)
+        assert message in shown and frame in shown and "hostler retry a" in shown, words
+    for words in (("status", "--json"), ("show", "a", "--json")):
+        found = json.loads(world.ok(*words))
+        failure = (found[0] if isinstance(found, list) else found)["failure"]
+        assert failure["message"] == message and frame in failure["traceback"], words
+    [group] = json.loads(world.ok("errors", "--json"))
+    assert (group["message"], group["retry"]) == (message, "hostler retry a")
+    world.write("src/model.py", "def build():\n    return 1\n")
+    world.ok("retry", "a", "-y")
+    assert world.until("a", "done", "failed") == "done"
 
 
 def test_same_command_of_a_failed_run_continues_with_todays_code(world: World) -> None:

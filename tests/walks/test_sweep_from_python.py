@@ -80,6 +80,20 @@ def test_a_function_that_raises_is_a_failed_run() -> None:
     assert "no 1" in str(done.rows()[0].failure)
 
 
+def test_functions_error_points_at_the_users_line() -> None:
+    row = hostler.sweep(function("broken"), {"lr": [1]}).wait(120).rows()[0]
+    failure = row.failure or {}
+    assert failure["message"].startswith("ValueError: no 1 (model.py:8, the same error twice")
+    assert 'File "model.py", line 8, in broken' in failure["traceback"] and row.attempt == 2
+
+
+def test_function_without_such_a_parameter_is_tried_once() -> None:
+    row = hostler.sweep(function("train"), {"lr": [1], "depth": [2]}).wait(120).rows()[0]
+    failure = row.failure or {}
+    assert (failure["kind"], row.attempt) == ("usage", 1)
+    assert failure["message"] == "model.py:3: train() got an unexpected keyword argument 'depth'"
+
+
 def test_what_cannot_be_is_said_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(SpecError, match=r"no such key 'metrik'.*did you mean 'metric'"):
         hostler.sweep("python train.py", {"lr": [1]}, metrik="x")

@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from hostler import env
+from hostler import env, settings
 from hostler.attempt.status import AttemptStatus
 from hostler.attempt.uploader import Uploader
 from hostler.records.body import Record
@@ -25,7 +25,10 @@ from hostler.store import Store
 
 if TYPE_CHECKING:
     from hostler.attempt.saver import Saver
+    from hostler.attempt.working_files import Look, Made
     from hostler.records.checkpoint.checkpoints import Checkpoint
+
+HURRY = 1e8  # bytes of files in the working folder that a worker which has to go still keeps
 
 
 class Delivery:
@@ -40,11 +43,14 @@ class Delivery:
         outputs: Sequence[str] = (),
     ) -> None:
         """`state` is the run's when it was claimed; `outputs` are paths in the working folder to keep besides
-        the output folder."""
+        the output folder, however large."""
         self.store, self.attempt, self.folder, self.state = store, attempt, folder, state
         self.uploader, self.status, self._outputs = uploader, status, outputs
-        self.saver: Saver | None = None  # once there is something to save
+        self.saver: Saver | None = None  # made by worker/run/running_process.py or sdk/alone
         self.restored: Checkpoint | None = None  # the checkpoint that the attempt goes on from
+        self.before: Look | None = None  # at the working folder; None: nothing is looked for there
+        self.left: dict[str, Any] = {}  # for the entry that closes it: what it left, and what was not kept
+        self._sent: dict[str, str] = {}
 
     def stop(self, reason: str) -> None:
         """A stop request, from wherever: the first one's reason holds."""
@@ -59,8 +65,10 @@ class Delivery:
         last = self.uploader.last_values()
         return {"attempt": self.attempt.number, "step": self.uploader.steps, "metrics": last}
 
-    def restore(self, say: Callable[[str], None]) -> Checkpoint | None:
-        """Bring the newest good checkpoint here, and tell readers what the curves go on from."""
+    def restore(
+        self, say: Callable[[str], None], fits: Callable[[], bool] = lambda: True
+    ) -> Checkpoint | None:
+        """Bring the newest good checkpoint here that fits, and tell readers what the curves go on from."""
         from hostler.records.checkpoint import checkpoints  # a first attempt of a script by hand needs none
 
         state = self.state
@@ -72,6 +80,7 @@ class Delivery:
             after=state.fresh_from,
             before=self.attempt.number,
             say=say,
+            fits=fits,
         )
         if found:
             others = found.record.get("positions") or {}
@@ -112,10 +121,34 @@ class Delivery:
             self.saver.final(trusted=trusted, finished=result)
 
     def _keep_outputs(self) -> None:
-        if self._outputs or holds(self.folder.output):
-            from hostler.records.checkpoint import outputs  # most scripts leave none
+        made = [] if self.before is None else self._made(self.before)
+        if not (made or self._outputs or holds(self.folder.output)):
+            return
+        from hostler.attempt import working_files
+        from hostler.records.checkpoint import outputs  # most scripts leave none
 
-            outputs.keep(self.store, self.attempt, self.folder, self._outputs, self.status.guard)
+        run, restored = self.attempt.key.run, self.restored
+        earlier = outputs.before(self.store, run, restored.place.attempt) if restored else []
+        named = outputs.named(self.folder, self._outputs)
+        own = {os.path.realpath(path) for path in named.values()}
+        made = [file for file in made if file.is_link or str(file.path) not in own]
+        limit = settings.sizes().outputs_max
+        room = limit - outputs.unnamed_size(earlier, but={file.name for file in made})
+        hurried = self.status.hurried and room > HURRY
+        chosen, over = working_files.choose(made, HURRY if hurried else room)
+        files = [outputs.Output(name, path) for name, path in named.items()]
+        files += [outputs.Output(file.name, file.path, unnamed=True) for file in chosen]
+        kept = outputs.keep(self.store, self.attempt, files, earlier, self.status.guard, self._sent)
+        lines = [*kept.refused, *working_files.not_kept(over, limit, hurried=hurried)]
+        for line in lines:
+            self.uploader.note(line)
+        facts = {"files": len(kept.rows), "size": sum(row["size"] for row in kept.rows)}
+        self.left = {"outputs": {**facts, **({"unkept": lines} if lines else {})}}
+
+    def _made(self, before: Look) -> list[Made]:
+        from hostler.attempt import working_files
+
+        return working_files.made(before, self.folder.work)
 
 
 def holds(folder: os.PathLike[str]) -> bool:

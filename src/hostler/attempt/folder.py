@@ -1,61 +1,39 @@
-"""A run's checkpoint folder: the library's checkpoints in it, the script's own files, and copies of both.
+"""Files of a run's checkpoint folder, linked or copied to another folder, and checked there.
 
-A checkpoint of the library with a COMMIT is whole and never changes: it is taken at once, as links where the
-file system has them. One without is being written, or was when its process died: it is left alone. Other
-files are the script's own; a copy of them counts only if it is known to be what they held at one moment.
+A checkpoint of the library with a COMMIT is whole and never changes: it is linked where the file system has
+hard links, and every byte is checked. A copy of a file that may be rewritten counts only if the file holds
+the same bytes a moment later.
 """
 
 from __future__ import annotations
 
 import os
 import shutil
+import zlib
 from collections.abc import Container, Mapping
-from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Any
 
 from hostler.errors import DamagedError
 from hostler.records.checkpoint import saved_folder
-from hostler.records.checkpoint.saved_folder import COMMIT, FileSum, Mark
-from hostler.records.checkpoint.tree import TreeScan
-
-
-@dataclass(frozen=True)
-class Split:
-    whole: TreeScan  # files of the newest whole checkpoints
-    others: TreeScan  # the script's own files
-
-    @property
-    def all(self) -> TreeScan:
-        """All files that a checkpoint of the folder holds."""
-        return TreeScan(tuple(sorted((*self.whole.rows, *self.others.rows), key=lambda row: row.name)))
-
-
-def split(scanned: TreeScan) -> Split:
-    newest: dict[str, Mark] = {}
-    for row in scanned.rows:
-        place = PurePosixPath(row.name)
-        mark = saved_folder.mark_of(place.parent.name)
-        if mark and place.name == COMMIT:
-            above = str(place.parent.parent)
-            newest[above] = max(newest.get(above, mark), mark)
-    chosen = {f"{'' if above == '.' else above + '/'}{mark.name}/" for above, mark in newest.items()}
-    whole = [row for row in scanned.rows if any(row.name.startswith(one) for one in chosen)]
-    others = [row for row in scanned.rows if not _is_of_library(row.name)]
-    return Split(TreeScan(tuple(whole)), TreeScan(tuple(others)))
+from hostler.records.checkpoint.saved_folder import COMMIT, FileSum
+from hostler.records.checkpoint.tree import FileRow, TreeScan
 
 
 def link(folder: Path, target: Path, rows: TreeScan) -> bool:
     """The files under `target` as well, without a copy where the disk can; False if one has vanished."""
-    for row in rows.rows:
-        to = target / row.name
-        to.parent.mkdir(parents=True, exist_ok=True)
-        try:
-            os.link(folder / row.name, to)
-        except FileNotFoundError:
-            return False
-        except OSError:
-            shutil.copy2(folder / row.name, to)
+    return all(link_file(folder / row.name, target / row.name) for row in rows.rows)
+
+
+def link_file(source: Path, to: Path) -> bool:
+    """A file under another name, as a copy where the disk has no hard links; False if it has vanished."""
+    to.parent.mkdir(parents=True, exist_ok=True)
+    try:
+        os.link(source, to)
+    except FileNotFoundError:
+        return False
+    except OSError:
+        shutil.copy2(source, to)
     return True
 
 
@@ -79,30 +57,43 @@ def newest_record(folder: Path) -> Mapping[str, Any]:
     return {}
 
 
-def copy(folder: Path, target: Path, rows: TreeScan) -> bool:
-    """Copy the scanned files; False if one vanished. Links inside stay links, others turn into files."""
-    for row in rows.rows:
-        source, to = folder / row.name, target / row.name
-        to.parent.mkdir(parents=True, exist_ok=True)
-        try:
-            if row.link and _stays(folder, source):
-                to.symlink_to(os.path.relpath(source.resolve(), source.parent.resolve()))
-            elif row.link and not source.is_file():
-                continue
-            else:
-                shutil.copyfile(source, to)
-                to.chmod(row.mode & 0o777 if not row.link else 0o644)
-                os.utime(to, ns=(row.mtime_ns, row.mtime_ns))
-        except FileNotFoundError:
-            return False
+def copy_file(folder: Path, source: Path, to: Path, row: FileRow) -> bool:
+    """Copy a file of the folder; False if it vanished. Links inside stay links, others turn into files."""
+    to.parent.mkdir(parents=True, exist_ok=True)
+    try:
+        if row.link and _stays(folder, source):
+            to.symlink_to(os.path.relpath(source.resolve(), source.parent.resolve()))
+        elif not row.link or source.is_file():
+            shutil.copyfile(source, to)
+            to.chmod(row.mode & 0o777 if not row.link else 0o644)
+            os.utime(to, ns=(row.mtime_ns, row.mtime_ns))
+    except FileNotFoundError:
+        return False
     return True
 
 
-def same(folder: Path, copied: Path, rows: TreeScan) -> bool:
-    """Whether the scanned files hold the very bytes that were copied."""
-    names = [row.name for row in rows.rows if not row.link]
+def is_as(path: Path, row: FileRow) -> bool:
+    """Whether a file, or a copy of it, has the size and the time that were scanned."""
     try:
-        return all(_equal(folder / name, copied / name) for name in names)
+        stat = os.lstat(path)
+    except OSError:
+        return False
+    return bool(row.link) or (stat.st_size, stat.st_mtime_ns) == (row.size, row.mtime_ns)
+
+
+def checksum(path: Path) -> int:
+    """crc32 of a file's bytes."""
+    found = 0
+    with open(path, "rb", buffering=0) as file:
+        while piece := file.read(1 << 20):
+            found = zlib.crc32(piece, found)
+    return found
+
+
+def same(path: Path, other: Path) -> bool:
+    """Whether two files hold the same bytes; False if one has vanished."""
+    try:
+        return _equal(path, other)
     except FileNotFoundError:
         return False
 
@@ -127,7 +118,3 @@ def _check(path: Path, file: FileSum) -> None:
         saved_folder.check_file(path, file)
     except FileNotFoundError:
         raise DamagedError(f"{path.parent.name} has no {file.name}") from None
-
-
-def _is_of_library(name: str) -> bool:
-    return any(saved_folder.mark_of(part) for part in PurePosixPath(name).parent.parts)

@@ -1,28 +1,26 @@
-"""The saver copies a run's checkpoint folder to the store: the library's files at once, others when at rest.
+"""The saver brings a run's checkpoint folder to the store: complete files, as soon as there are any.
 
-A checkpoint of the library is whole by its COMMIT, and taken as it is. For the rest:
-A copy of the folder counts only if nothing in it was younger than a moment while the process was alive and
-not stopped, and if names, sizes, mtimes, inodes and, a moment later, all bytes are still those of the copy:
-one long write into a file changes its bytes and neither its size nor its mtime. What a killed process left
-counts only if it had been at rest for longer than one write of its largest file takes; what one left that
-ended by itself, always. So a file that is being rewritten in place is never taken half, however late one
-looks.
+Which files are complete is what its `FolderWatch` knows. The first checkpoint of an attempt is made as soon
+as something is complete, those of the library whenever they come, others every `checkpoint.every`. What a
+killed process left counts as far as it was known to be complete before; what one left that ended by itself,
+always. A later checkpoint never lacks files that an earlier one had, only because they are being rewritten.
 
 Each save gets a new number (`next_number`): the next attempt goes on from the highest one.
 """
 
 from __future__ import annotations
 
+import re
 import shutil
 import threading
-import time
 from collections.abc import Callable, Container, Mapping
-from dataclasses import replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
 from hostler.attempt import folder as folders
-from hostler.attempt.folder import Split, copy, same, split
+from hostler.attempt.folder_parts import Parts
+from hostler.attempt.folder_watch import Choice, FolderWatch
 from hostler.errors import DamagedError, Fenced, HostlerError
 from hostler.records.body import Record
 from hostler.records.checkpoint import checkpoints
@@ -33,7 +31,9 @@ from hostler.records.checkpoint.tree import TreeScan, scan
 from hostler.spec.job import Checkpointing
 from hostler.store import Store
 
-SLOW = 50e6  # bytes a second that even a stalling disk takes: how long one write of a file can last
+PAYS = 10  # times the seconds that sending took, after which a new file need not wait for `every`
+AGAIN = 15.0  # seconds after which a save that failed is tried again
+NAMED = 3  # files that a message names
 
 
 class NotWhole(HostlerError):
@@ -64,55 +64,55 @@ def next_number(last: int, mark: Mark | None = None) -> int:
     return last + 1 if mark is None else mark.step * 10 + min(mark.again, 8) + 1
 
 
+@dataclass(frozen=True)
+class Target:
+    """Where the checkpoints of an attempt go, and what is said of them."""
+
+    store: Store
+    run: str
+    attempt: int
+    covered: Callable[[Mapping[str, Any]], Record]  # by a checkpoint with this COMMIT of the library, if any
+    guard: Callable[[], None]  # raises once the run is another's
+    others: OtherNodes | None = None
+    last: int = 0  # the highest number that the attempt has used
+
+
 class Saver:
     """Checkpoints of an attempt. `tick` is called by its own thread; `final` once, after that has stopped."""
 
     def __init__(
         self,
-        store: Store,
-        run: str,
-        attempt: int,
-        folder: Path,
+        target: Target,
+        watch: FolderWatch,
         policy: Checkpointing,
         *,
-        settle: float,
-        steady: Callable[[], bool],
-        covered: Callable[[Mapping[str, Any]], Record],
-        guard: Callable[[], None],
         say: Callable[[str], None],
         clock: Callable[[], float],
-        wall: Callable[[], float],
-        pause: Callable[[float], None] = time.sleep,
-        others: OtherNodes | None = None,
         known: TreeScan | None = None,
-        rested: TreeScan | None = None,
-        last: int = 0,
-        note_rest: Callable[[TreeScan], None] = lambda rows: None,
     ) -> None:
-        """`covered`: what a checkpoint covers whose library's COMMIT is this (empty: there is none). `known`:
-        what the store holds already, `rested`: files of the script that were seen at rest; both are the whole
-        folder unless given. `last`: the highest number that the attempt has used. `note_rest` hears of each
-        state in which the script's files were at rest."""
-        self._others, self._note_rest = others, note_rest
-        self._store, self._run, self._attempt, self._folder = store, run, attempt, folder
-        self._policy, self._settle, self._steady = policy, settle, steady
-        self._covered, self._guard, self._say = covered, guard, say
-        self._clock, self._wall, self._pause = clock, wall, pause
-        self._seen = scan(folder)
-        before = split(self._seen)
-        self._saved = before.all if known is None else known
-        self._last = self._kept = clock()
+        """`known`: files that the store holds already, the whole folder unless given."""
+        self.target, self._watch, self._policy = target, watch, policy
+        self._say, self._clock = say, clock
+        found = watch.parts()
+        self._saved = found.all if known is None else known
+        self._saved_lump = bool(watch.parts(self._saved).lump.rows)
+        self._families: set[str] = set()  # names of files that this attempt has saved, numbers aside
+        self._last, self._kept = float("-inf"), clock()
+        self._failed = False  # the last save
         self._hurried = False  # somebody waits for the next save
-        self._number = last  # of the newest try: one that failed may have left its COMMIT
+        self._number = target.last  # of the newest try: one that failed may have left its COMMIT
         self.commits = 0
         self._wake, self._closed = threading.Event(), False
         self._ending = False  # `final` is under way
         self._thread: threading.Thread | None = None
-        self.moved = clock()  # when the folder was last seen changed
-        self._whole = before.others if rested is None else rested
         self._took = 0.0  # seconds of the last save
         self._slow = False  # said of the store that it is
         self._sending: tuple[TreeScan, Place, Sent] | None = None  # broke off
+
+    @property
+    def moved(self) -> float:
+        """When the folder was last seen changed."""
+        return self._watch.moved
 
     @property
     def broke(self) -> bool:
@@ -121,7 +121,7 @@ class Saver:
 
     def start(self, tick: float) -> None:
         self._thread = threading.Thread(
-            target=self._loop, args=(tick,), name=f"saver-{self._run}", daemon=True
+            target=self._loop, args=(tick,), name=f"saver-{self.target.run}", daemon=True
         )
         self._thread.start()
 
@@ -132,25 +132,20 @@ class Saver:
             self._thread.join()
 
     def tick(self) -> None:
-        """Save if it is time, something is new, and nobody is writing."""
-        now = scan(self._folder)
-        if now != self._seen:
-            self._seen, self.moved = now, self._clock()
-        found = split(now)
-        rest = self._wall() - found.others.newest if self._steady() else 0.0
-        if rest >= self._settle + max((row.size for row in found.others.rows), default=0) / SLOW:
-            self._at_rest(found.others)
-        due = self._hurried or self._clock() - self._last >= self._interval(found)
-        if not due or not _new(found.all, self._saved):
+        """Save if it is time, and something new is complete."""
+        found = self._watch.look()
+        if not _news(found.all, self._saved):
             return
-        if rest >= self._settle or not found.others.rows:
-            self._save(found, settled=True)
+        choice = self._watch.choice(found)
+        due = self._hurried or self._clock() - self._last >= self._interval(found, choice)
+        if due and self._is_progress(choice):
+            self._save(choice, settled=True)
 
     def hurry(self) -> float | None:
         """Save as soon as nobody is writing, whatever time it is: when the folder was last written to, by the
         wall clock. None if all there is has been saved."""
-        now = scan(self._folder)
-        self._hurried = _new(split(now).all, self._saved)
+        now = scan(self._watch.folder)
+        self._hurried = _news(self._watch.parts(now).all, self._saved)
         if self._hurried:
             self._wake.set()
         return now.newest if self._hurried else None
@@ -162,94 +157,127 @@ class Saver:
         except Fenced:
             return False
         except (HostlerError, OSError) as error:
-            self._last = self._clock()
+            self._last, self._failed = self._clock(), True
             self._say(f"checkpoint not saved, will try again: {error}")
         return True
 
     def final(self, *, trusted: bool, finished: Record | None = None) -> Checkpoint | None:
         """The process has exited. `trusted`: by itself, so that what it wrote is whole."""
-        found = split(scan(self._folder))
-        if finished is None and not trusted and found.others != self._whole:
-            self._say("the checkpoint folder is not saved: it may have changed when the process died")
-            found = replace(found, others=TreeScan(()))  # the library's own is whole, however it died
-        if not found.all.rows or (finished is None and not _new(found.all, self._saved)):
+        if trusted or finished is not None:
+            choice = self._watch.everything()
+            new = bool(choice.rows.rows) and choice.rows != self._saved
+        else:
+            self._watch.scan()
+            choice = self._watch.choice(self._watch.parts(), running=False)
+            self._tell_missing(choice)
+            new = self._is_progress(choice)
+        if not choice.rows.rows or (finished is None and not new):
             return None
         self._ending = True
         try:
-            return self._save(found, settled=False, finished=finished)
+            return self._save(choice, settled=False, finished=finished)
         except NotWhole as error:
             self._say(f"the last checkpoint was not saved, the one before it counts: {error}")
             return None
 
-    def _interval(self, found: Split) -> float:
-        """The library chooses when; but an uploader that never rests would be in the training's way."""
-        return self._took if found.whole.rows else self._policy.every
+    def _is_progress(self, choice: Choice) -> bool:
+        """Whether a checkpoint of these files has something new, and lacks nothing that the last one has."""
+        return _news(choice.rows, self._saved) and not (choice.lacks_lump and self._saved_lump)
+
+    def _tell_missing(self, choice: Choice) -> None:
+        saved = set(self._saved.rows)
+        missing = [row.name for row in choice.missing if row not in saved]
+        if missing:
+            more = f" and {len(missing) - NAMED} more" if missing[NAMED:] else ""
+            verb, they = ("are", "they") if missing[1:] else ("is", "it")
+            names = ", ".join(missing[:NAMED]) + more
+            self._say(f"{names} {verb} not saved: {they} may have changed when the process died")
+
+    def _interval(self, found: Parts, choice: Choice) -> float:
+        """Seconds between two saves. The library chooses when, but an uploader that never rests would be in
+        the training's way. A file whose like was never saved, and a declared one, wait as long as pays."""
+        every = self._policy.every
+        if self._failed and not found.library.rows:
+            return min(every, AGAIN)
+        if found.library.rows:
+            return self._took
+        first = not _families(choice.rows, self._saved) <= self._families
+        return min(every, PAYS * self._took) if first or found.declared.rows else every
 
     def _loop(self, tick: float) -> None:
         while not self._closed:
-            self._wake.wait(self._settle / 4 if self._hurried else tick)
+            self._wake.wait(tick / 4 if self._hurried else tick)
             self._wake.clear()
             if not self._closed and not self.try_tick():
                 self._closed = True
 
-    def _save(self, found: Split, *, settled: bool, finished: Record | None = None) -> Checkpoint | None:
-        staging, begun = self._folder.with_name("staging"), self._clock()
+    def _save(self, choice: Choice, *, settled: bool, finished: Record | None = None) -> Checkpoint | None:
+        target, begun = self.target, self._clock()
+        staging = self._watch.folder.with_name("staging")
         shutil.rmtree(staging, ignore_errors=True)
         staging.mkdir()
         try:
-            if not self._stage(staging, found, settled=settled):
+            if not self._stage(staging, choice, settled=settled):
                 return None
-            mark = self._others.shared(staging) if self._others else None
-            place, sent = self._place(found, mark)
+            mark = target.others.shared(staging) if target.others else None
+            place, sent = self._place(choice, mark)
             record = folders.newest_record(staging)
             facts = {"finished": True, "result": finished} if finished is not None else {}
             if self._policy.keep_every and self._clock() - self._kept >= self._policy.keep_every:
                 facts["kept"] = True
                 self._kept = self._clock()
+
+            def covered() -> Record:
+                if not self._watch.is_unchanged(choice, staging):
+                    raise HostlerError("a file was rewritten while it was being sent")
+                return {**target.covered(record), **facts}
+
             made = checkpoints.save(
-                self._store,
-                self._run,
+                target.store,
+                target.run,
                 place,
                 staging,
-                lambda: {**self._covered(record), **facts},
-                self._guard,
+                covered,
+                target.guard,
                 sent,
                 (lambda: self._collected(place)) if mark else (lambda: ([], {})),
             )
+            self._watch.keep(choice, staging)
         finally:
             shutil.rmtree(staging, ignore_errors=True)
-        self._sending, self._saved, self._hurried = None, found.all, False
+        self._families |= _families(choice.rows, self._saved)
+        self._sending, self._saved, self._hurried, self._failed = None, choice.rows, False, False
+        self._saved_lump = choice.has_lump
         self.commits, self._last = self.commits + 1, self._clock()
         self._took = self._last - begun
-        self._tell_slowness(found)
-        self._guard()
-        checkpoints.retain(self._store, self._run, self._attempt, self._policy.keep)
+        self._tell_slowness(choice)
+        target.guard()
+        checkpoints.retain(target.store, target.run, target.attempt, self._policy.keep)
         return made
 
-    def _tell_slowness(self, taken: Split) -> None:
-        said = checkpoints.slowness(self._took, split(scan(self._folder)).whole != taken.whole)
+    def _tell_slowness(self, taken: Choice) -> None:
+        overtaken = self._watch.parts(scan(self._watch.folder)).library != taken.library
+        said = checkpoints.slowness(self._took, overtaken)
         if said and not self._slow:
             self._slow = True
             self._say(said)
 
-    def _stage(self, staging: Path, found: Split, *, settled: bool) -> bool:
+    def _stage(self, staging: Path, choice: Choice, *, settled: bool) -> bool:
         """All files as they were at one moment; False if they did not hold still."""
-        if not folders.link(self._folder, staging, found.whole):
+        if not folders.link(self._watch.folder, staging, choice.library):
             return False
+        others = self.target.others
         try:
-            folders.check(staging, found.whole, self._others.ranks if self._others else None)
+            folders.check(staging, choice.library, others.ranks if others else None)
         except DamagedError as error:
-            self._saved = found.all  # once is enough
+            self._saved = choice.rows  # once is enough
             self._say(f"a checkpoint that the library wrote was not saved: {error}")
             return False
-        rows = found.others
-        return copy(self._folder, staging, rows) and (
-            not settled or not rows.rows or self._held_still(staging, rows)
-        )
+        return self._watch.stage(choice, staging, settled=settled)
 
     def _collected(self, place: Place) -> tuple[list[Record], Record]:
-        assert self._others is not None
-        rows, positions = self._others.collect(place, self._still_runs)
+        assert self.target.others is not None
+        rows, positions = self.target.others.collect(place, self._still_runs)
         return rows, {"positions": positions}
 
     def _still_runs(self) -> None:
@@ -257,28 +285,27 @@ class Saver:
         if self._closed and not self._ending:
             raise NotWhole("the process ended first")
 
-    def _place(self, found: Split, mark: Mark | None) -> tuple[Place, Sent]:
+    def _place(self, choice: Choice, mark: Mark | None) -> tuple[Place, Sent]:
         """Where it goes; `mark`: as all nodes know it. An upload that broke off goes on if what is sent
         cannot have changed since."""
-        number = next_number(self._number, mark)
+        number, attempt = next_number(self._number, mark), self.target.attempt
         if mark is not None:
             self._number = max(self._number, number)
-            return Place(self._attempt, number), set()
-        if self._sending and self._sending[0] == found.whole and not found.others.rows:
+            return Place(attempt, number), set()
+        if self._sending and self._sending[0] == choice.library and not choice.pieces:
             return self._sending[1:]
         self._number = number
-        self._sending = (found.whole, Place(self._attempt, number), set())
+        self._sending = (choice.library, Place(attempt, number), set())
         return self._sending[1:]
 
-    def _at_rest(self, others: TreeScan) -> None:
-        if others != self._whole:
-            self._whole = others
-            self._note_rest(others)
 
-    def _held_still(self, staging: Path, before: TreeScan) -> bool:
-        self._pause(self._settle / 8)  # a write that the kernel holds back goes on at least every 200 ms
-        return same(self._folder, staging, before) and split(scan(self._folder)).others == before
+def _news(now: TreeScan, saved: TreeScan) -> bool:
+    """Whether a file is there that was not saved, or not as it is."""
+    return not set(now.rows) <= set(saved.rows)
 
 
-def _new(now: TreeScan, saved: TreeScan) -> bool:
-    return bool(now.rows) and now != saved
+def _families(rows: TreeScan, saved: TreeScan) -> set[str]:
+    """Names of files that were not saved, without numbers: `checkpoint-20.pt` and `checkpoint-40.pt` are of
+    one family."""
+    known = set(saved.rows)
+    return {re.sub(r"\d+", "#", row.name) for row in rows.rows if row not in known}

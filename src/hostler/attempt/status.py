@@ -48,6 +48,11 @@ class AttemptStatus:
         self.stop = self.stop or reason
         self._hurried = self._hurried or reason in self._urgent
 
+    @property
+    def hurried(self) -> bool:
+        """Whether its worker was told to go, and has little time."""
+        return self._hurried
+
     def check(self) -> None:
         if self.fenced:
             raise Fenced(self._attempt.key.run)

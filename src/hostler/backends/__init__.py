@@ -11,6 +11,8 @@ doctor.py        findings of `hostler doctor`; programs asked for one line
 privatefile.py   a file that only its user can read, for secrets
 terminal.py      commands of a backend, typed on this machine
 over.py          commands of a backend, typed on another machine
+fetch.py         HTTP requests of a machine's first program; objects of Google's storage
+metadata.py      Google's metadata server, asked from a VM or a pod
 agents.py        asks `worker/agent.py` on each machine of a fleet
 local/           background processes of this machine
 ssh/             machines reached by ssh

@@ -26,7 +26,7 @@ class HostlerCallback(Checkpoint):
     def __init__(self, run: Run, every_n_epochs: int = 1) -> None:
         self._run, self._every = run, every_n_epochs
         self._path = run.checkpoint_dir / NAME
-        run._survive_kills(NAME, f".{NAME}.new")
+        run._survive_kills(NAME, scratch=[f".{NAME}.new"])
         self._random: dict[str, Any] | None = None
 
     @property

@@ -4,8 +4,10 @@
     args = TrainingArguments(output_dir=callback.output_dir, save_strategy="steps", save_steps=500, …)
     Trainer(…, args=args, callbacks=[callback]).train(resume_from_checkpoint=callback.checkpoint)
 
-The Trainer saves weights, optimiser, scheduler, random states and its place in the data by itself. What it
-was writing when it was killed has no mark of being whole, and is removed before it goes on.
+The Trainer saves weights, optimiser, scheduler, random states and its place in the data by itself. When a
+checkpoint is complete the callback marks it, with names and sizes of its files: then it is brought to the
+store at once. One without its mark, or without a file, was being written or removed when the process was
+killed; it is removed before the Trainer goes on.
 """
 
 from __future__ import annotations
@@ -17,6 +19,7 @@ from typing import Any
 from transformers import TrainerCallback
 from transformers.trainer_utils import PREFIX_CHECKPOINT_DIR
 
+from hostler.records.run import handoff
 from hostler.sdk.run import Run
 
 WHOLE = "hostler-whole"
@@ -27,7 +30,7 @@ class HostlerCallback(TrainerCallback):
         self._run = run
         self._folder = run.checkpoint_dir / "trainer"
         self._folder.mkdir(parents=True, exist_ok=True)
-        run._survive_kills(self._folder.name)
+        run._survive_kills(marked={self._folder.name: WHOLE})
         self.checkpoint = self._newest()
 
     @property
@@ -45,16 +48,30 @@ class HostlerCallback(TrainerCallback):
             control.should_save = control.should_training_stop = True
 
     def on_save(self, args: Any, state: Any, control: Any, **_: Any) -> None:
-        if state.is_world_process_zero:
-            (self._folder / f"{PREFIX_CHECKPOINT_DIR}-{state.global_step}" / WHOLE).touch()
+        folder = self._folder / f"{PREFIX_CHECKPOINT_DIR}-{state.global_step}"
+        if state.is_world_process_zero and folder.is_dir():
+            handoff.write(folder / WHOLE, {"files": _sizes(folder)})
 
     def _newest(self) -> str | None:
         """The newest whole checkpoint; what is not whole is removed."""
         found: dict[int, Path] = {}
         for path in self._folder.glob(f"{PREFIX_CHECKPOINT_DIR}-*"):
             number = path.name.rpartition("-")[2]
-            if number.isdigit() and (path / WHOLE).exists():
+            if number.isdigit() and _is_complete(path):
                 found[int(number)] = path
             elif self._run.rank == 0:
                 shutil.rmtree(path, ignore_errors=True)
         return str(found[max(found)]) if found else None
+
+
+def _sizes(folder: Path) -> dict[str, int]:
+    files = (path for path in folder.rglob("*") if path.is_file() and path.name != WHOLE)
+    return {path.relative_to(folder).as_posix(): path.stat().st_size for path in files}
+
+
+def _is_complete(folder: Path) -> bool:
+    """Whether it has its mark, and all files that this names; marks of earlier versions name none."""
+    if not (folder / WHOLE).exists():
+        return False
+    named = (handoff.read(folder / WHOLE) or {}).get("files", {})
+    return dict(named).items() <= _sizes(folder).items()

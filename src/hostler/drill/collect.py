@@ -12,8 +12,7 @@ from typing import Any
 
 from hostler.drill.evidence import Curve, Evidence, Try, sights
 from hostler.records import layout
-from hostler.records.body import decode
-from hostler.records.checkpoint import checkpoints
+from hostler.records.checkpoint import checkpoints, outputs
 from hostler.records.checkpoint.checkpoints import Place
 from hostler.records.checkpoint.saved_folder import COMMIT, mark_of
 from hostler.records.checkpoint.tree import hash_file
@@ -94,14 +93,16 @@ def _checkpoint(store: Store, run: str) -> dict[str, dict[str, str]]:
 def _outputs(store: Store, run: str, attempt: int) -> dict[str, dict[str, str]]:
     key = layout.output_commit(run, attempt)
     try:
-        record = decode(store.get(key).data, key)
+        rows = outputs.read(store, key)
     except NotFound:
         return {}
     found = {}
     with tempfile.TemporaryDirectory(prefix="hostler-drill-") as scratch:
-        for row in record["files"]:
+        for row in rows:
+            if row.get("unnamed"):
+                continue  # logs and the like, which differ from run to run
             path = Path(scratch) / f"{row['n']}{Path(row['name']).suffix}"
-            store.download(layout.output_file(run, attempt, row["n"]), path)
+            store.download(layout.output_file(run, row["attempt"], row["n"]), path)
             found[f"output/{row['name']}"] = parts(path)
     return found
 

@@ -52,8 +52,9 @@ _SAVE = {
     "skipped": "save the step that was finished, and begin with the one after it",
     "nothing-saved": "write checkpoints to $HOSTLER_CHECKPOINT_DIR and load them at the start; "
     "or hostler.start() and run.track(…)",
-    "never-at-rest": "files were written to the checkpoint folder, but never left alone long enough before a "
-    "kill to be copied: save earlier, or less often; or hostler.start() and run.track(…)",
+    "never-at-rest": "files were written to the checkpoint folder, but none was complete at a kill: "
+    "write to a temporary name, then rename, or to names like checkpoint-20.pt; save earlier, or train "
+    "longer; or hostler.start() and run.track(…)",
     "not-repeatable": "seed random, numpy and torch; PYTHONHASHSEED=0; no nondeterministic kernels",
     "seed": "seed it at the start",
 }

@@ -23,14 +23,8 @@ class Pace:
         return max(self.total - self.startup, 0.0)
 
     @property
-    def settle(self) -> float:
-        """Seconds a checkpoint must have been left alone to be copied: as with real runs, but a short
-        script is not asked for more than it can give."""
-        return min(2.0, max(0.05, self.work / 50))
-
-    @property
     def every(self) -> float:
-        """Between two copies of the checkpoint folder."""
+        """Seconds between two copies of the checkpoint folder. Files must rest as long as in real runs."""
         return min(300.0, max(0.1, self.work / 40))
 
     def share(self, said: int, age: float) -> float:

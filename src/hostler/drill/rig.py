@@ -142,10 +142,9 @@ class _Rig:
     def _environ(self) -> dict[str, str]:
         inherited = env.inherited()
         path = os.pathsep.join(filter(None, [str(HOOK), inherited.get("PYTHONPATH", "")]))
-        times = {**QUICK, "settle": self.pace.settle}
         return {
             **inherited,
-            **{f"HOSTLER_{name.upper()}": str(value) for name, value in times.items()},
+            **{f"HOSTLER_{name.upper()}": str(value) for name, value in QUICK.items()},
             env.CACHE: str(self.setup.cache),
             env.DRILL: str(self.setup.scratch / self.name / "seen"),
             env.DRILL_EVERY: str(self.pace.every),

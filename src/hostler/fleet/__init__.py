@@ -8,6 +8,7 @@ preview.py         numbers of runs that are new, done, running
 equal_runs.py      equal runs that other sweeps have finished
 again.py           runs that are submitted again
 init_from.py       `--init-from`: the start of runs
+option_forms.py    how parameters are written as options
 tracking.py        checks tracking tools before submission
 fleet_choice.py    the fleet that is meant, and its backend
 launcher.py        plans, funds and starts workers of a fleet

@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from functools import cache
 from pathlib import Path
 
 from hostler import env, settings
@@ -176,8 +177,9 @@ class Launcher:
             if self.ready is None:
                 return self.prepared(store).start(wanted, runs)
             more = variables(store)
-        hidden = self.hidden(sweeps.load_spec(store, name)[0] for name in wanted) if store else {}
-        funded, fresh = self._agree(wanted, runs)
+        jobs = cache(lambda: self._jobs(wanted))  # read once, and only where somebody asks
+        hidden = self.hidden(jobs()) if store else {}
+        funded, fresh = self._agree(jobs, runs)
         try:
             if fresh:
                 self._secrets(hidden).put(funded)
@@ -226,18 +228,21 @@ class Launcher:
         with suppress(StoreError):
             funding.cancel(open_at(self.url), funded, settings.timing(), watched)
 
-    def _agree(self, names: Sequence[str], runs: int) -> tuple[Funded, bool]:
+    def _jobs(self, names: Iterable[str]) -> Sequence[Job]:
+        store = open_at(self.url)
+        return [sweeps.load_spec(store, name)[0] for name in names]
+
+    def _agree(self, jobs: Callable[[], Sequence[Job]], runs: int) -> tuple[Funded, bool]:
         """The launch, and whether it is a new one: machines that are there take more sweeps."""
         if not self.engine.capabilities.makes_machines:
-            return self._fund(names, runs), True
+            return self._fund(jobs, runs), True
         from hostler.fleet import machines
 
         store = open_at(self.url)
         machines.prepare(store, self.project, self.engine, self.fleet)
-        jobs = [sweeps.load_spec(store, name)[0] for name in names]
         wheels = (self.ready or Readiness()).wheels
-        shape = machines.shape_for(self.project, self.fleet, self.url, wheels, jobs)
-        return machines.agree(store, self.fleet, jobs, shape, lambda: self._fund(names, runs))
+        shape = machines.shape_for(self.project, self.fleet, self.url, wheels, jobs())
+        return machines.agree(store, self.fleet, jobs(), shape, lambda: self._fund(jobs, runs))
 
     def settle(self, store: Store) -> None:
         """Launches of this fleet of which its engine lists nobody are over."""
@@ -246,16 +251,14 @@ class Launcher:
         if not is_there(self.engine, self.fleet):
             settlement.close_silent(store, self.fleet.name, settings.timing())
 
-    def _fund(self, names: Sequence[str], runs: int) -> Funded:
+    def _fund(self, jobs: Callable[[], Sequence[Job]], runs: int) -> Funded:
         """Money is reserved for what costs some; on a machine that costs nobody anything nobody asks."""
         asked = self.asked([], runs)
         if asked.own and not tariff.counts(asked):
             return Funded()
         from hostler.money import funding
 
-        store = open_at(self.url)
-        asked = replace(asked, jobs=[sweeps.load_spec(store, name)[0] for name in names])
-        return funding.fund(store, asked, settings.timing())
+        return funding.fund(open_at(self.url), replace(asked, jobs=jobs()), settings.timing())
 
 
 def foresee(store: Store, asked: Asked) -> Funded:

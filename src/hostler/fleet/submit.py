@@ -68,6 +68,7 @@ def draft(
         style=style,
         resume=project.resume,
         resume_whole=project.resume_whole,
+        resume_else=project.resume_else,
         setup=project.setup,
         python=project.python,
         env=dict(project.env),
@@ -79,7 +80,9 @@ def draft(
         limits=project.limits,
         checkpoint=project.checkpoint,
         retries=project.retries,
+        retries_given=project.retries_given,
         outputs=project.outputs,
+        collect=project.collect,
         metrics=project.metrics,
         trackers=project.trackers,
         tags=project.tags,
@@ -90,7 +93,11 @@ def draft(
         runs=tuple(dict(params) for params in runs),
     )
     secrecy.check(job, project.git.token_secret if project.git else None)
-    return job
+    if style != "flags":
+        return job
+    from hostler.fleet.option_forms import settled  # words that a person typed stay as they are
+
+    return settled(job, project)
 
 
 def identity(job: Job) -> str:
@@ -156,6 +163,10 @@ def _bring_own(
         return _git(project.git), ()
     taken = _taken(store, project, leave, function)
     check_taken(needed, {name for name, _ in taken.files})
+    if any(entry.at for entry in project.data.values()):
+        from hostler.fleet.snapshot import data  # with uploads that go on where they were cut
+
+        data.check_places(project.data.values(), project.root, {name for name, _ in taken.files})
     secrecy.check_code(project.secrets, project.root, taken.files)
     snapshot.upload(store, replace(taken, diff=secrecy.covered(project.secrets, taken.diff)))
     sha = function.sha if function else None

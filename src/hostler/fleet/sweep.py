@@ -16,6 +16,7 @@ from hostler.errors import UsageError
 from hostler.fleet import edit
 from hostler.fleet.again import SETTLE
 from hostler.fleet.edit import Edit
+from hostler.fleet.option_forms import settled
 from hostler.fleet.snapshot import secrecy
 from hostler.fleet.submit import bring_code, bring_data, draft, open_project, required_files
 from hostler.records import layout
@@ -78,8 +79,8 @@ def draft_sweep(file: SweepFile) -> Job:
     secrecy.check_parameters(job, [file.parameters, file.sections])
     found = read_space(file)
     if file.method in LEARNING:
-        return replace(job, search=space.to_json(found))
-    return replace(job, rounds=(Round(found, spans.whole(found.count), job.command),))
+        return settled(replace(job, search=space.to_json(found)), file.project)
+    return settled(replace(job, rounds=(Round(found, spans.whole(found.count), job.command),)), file.project)
 
 
 def read_space(file: SweepFile) -> space.Space:

@@ -216,6 +216,15 @@ def halt(name: str, n: int) -> str:
     return f"{halts(name)}{number(n)}.json"
 
 
+def learned_forms(name: str) -> str:
+    """Forms of options that a usage error showed."""
+    return f"{sweep(name)}forms/"
+
+
+def learned_form(name: str, n: int) -> str:
+    return f"{learned_forms(name)}{number(n)}.json"
+
+
 def began(name: str) -> str:
     """Its time of writing is when the first run of a sweep with a budget of hours was taken."""
     return f"{sweep(name)}began.json"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
@@ -19,7 +21,21 @@ def ensure(store: Store, name: str, timing: Timing) -> Timing:
     record = {"name": name, "beat": timing.beat, "lease": timing.lease}
     if newest(store, layout.PROJECT) is None:
         store.put(layout.project(1), encode(record), if_absent=True)
+        hide_from_git(store.url, new=True)
+    else:
+        hide_from_git(store.url)
     return agreed(store, timing)
+
+
+def hide_from_git(url: str, *, new: bool = False) -> None:
+    """Give a store that is a folder a .gitignore of its own: a `new` one, or one in a git checkout. One that
+    is there is left as it is."""
+    file = Path(url, ".gitignore")
+    if not is_folder(url) or os.path.lexists(file):
+        return
+    if new or any((folder / ".git").exists() for folder in file.parents[1:]):
+        with suppress(OSError), open(file, "x") as fresh:
+            fresh.write("*\n")
 
 
 def name(store: Store) -> str:

@@ -199,7 +199,7 @@ def facts_of(store: Store, run: RunKey, newest: Mapping[str, int], alive: Alive)
     k = newest.get(run.run, 0)
     key = layout.log_entry(run.sweep, run.run, k)
     try:
-        entry = log.entry(store.get(key).data, key) if k else None
+        entry = log.parse_entry(store.get(key).data, key) if k else None
     except NotFound:  # deleted right now
         entry = None
     if entry is None:

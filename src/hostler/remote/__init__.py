@@ -4,7 +4,9 @@ target.py       `user@host:port`, or a name of ~/.ssh/config
 connection.py   options of the ssh program
 opening.py      opens a channel: ssh, Python, hostler, the program
 refusal.py      errors of ssh in plain words
-boot.py         the far side's first lines: unpack hostler, start the program
+boot.py         the far side's first lines: install hostler, start the program
+install.py      unpacks zips of hostler, each once, where nobody else can write
+standalone.py   a program and all that it uses of hostler as one text
 library_zip.py  hostler as one zip
 zip_main.py     `__main__` of that zip: a worker
 wheels.py       the store driver for another machine's Python

@@ -14,7 +14,6 @@ import threading
 import zlib
 from collections import deque
 from collections.abc import Mapping
-from pathlib import Path
 from typing import IO, Any
 
 from hostler.errors import HostError, HostlerError, HostUnreachable
@@ -22,6 +21,7 @@ from hostler.remote import refusal
 from hostler.remote.channel import Channel
 from hostler.remote.connection import Connection
 from hostler.remote.library_zip import parcel
+from hostler.remote.standalone import standalone
 
 OLDEST = (3, 10)
 PATIENCE = 60.0  # seconds for a slow start-up file and a slow disk, after the connection stands
@@ -46,7 +46,7 @@ def open_channel(
     connection: Connection, module: str, args: Mapping[str, Any], *, cache: str | None = None
 ) -> Channel:
     """A channel to `module.serve(args, …)` on the other machine; HostError or HostUnreachable."""
-    mark, boot = secrets.token_hex(8), (Path(__file__).parent / "boot.py").read_bytes()
+    mark, boot = secrets.token_hex(8), standalone("hostler.remote.boot").encode()
     process = connection.start(["/bin/sh", "-c", _FIND, "hostler", mark, str(len(boot)), *NAMES])
     told = {"mark": mark, "sha": parcel().sha, "cache": cache, "module": module, "args": dict(args)}
     said = _Said(process.stderr)

@@ -40,6 +40,9 @@ def main(words: Sequence[str]) -> int:
     except (DamagedError, MachineError) as error:  # of a packed function: one line says it
         print(f"hostler: {error.message}\n  → {error.hint}", file=sys.stderr)
         return error.exit_code
+    if why := _refusal(function, params):
+        print(f"hostler: {_line(place, function)}: {function.__name__}() {why}", file=sys.stderr)
+        return 2
     result = _called(function, params)
     values = _metrics(result, rest[0] if rest else "result")
     if values:
@@ -111,11 +114,30 @@ def _show(kind: type[BaseException], error: BaseException, trace: TracebackType 
 
 
 def _called(function: Callable[..., Any], params: Mapping[str, Any]) -> Any:
+    return function(dict(params)) if _takes_a_dict(function, params) else function(**params)
+
+
+def _takes_a_dict(function: Callable[..., Any], params: Mapping[str, Any]) -> bool:
     taken = list(inspect.signature(function).parameters.values())
     needed = [one for one in taken if one.default is one.empty and one.kind is one.POSITIONAL_OR_KEYWORD]
-    if len(needed) == 1 and needed[0].name not in params:
-        return function(dict(params))
-    return function(**params)
+    return len(needed) == 1 and needed[0].name not in params
+
+
+def _refusal(function: Callable[..., Any], params: Mapping[str, Any]) -> str:
+    """Why the function cannot be called with these parameters; '' if it can."""
+    try:
+        if not _takes_a_dict(function, params):
+            inspect.signature(function).bind(**params)
+    except TypeError as error:
+        return str(error)
+    return ""
+
+
+def _line(place: str, function: Callable[..., Any]) -> str:
+    """The user's file and the line that the function begins at."""
+    code = getattr(inspect.unwrap(function), "__code__", None)
+    path = place.rpartition(":")[0]
+    return f"{path}:{code.co_firstlineno}" if code else path
 
 
 def _metrics(result: Any, name: str) -> dict[str, float]:

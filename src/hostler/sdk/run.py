@@ -89,11 +89,15 @@ class Run:
         """Files left here come back in the next attempt. The library's own checkpoints lie here, too."""
         return self._home.folder.checkpoint
 
-    def _survive_kills(self, *names: str) -> None:
-        """For callbacks: after any kill these files of `checkpoint_dir` are whole, or known not to be."""
+    def _survive_kills(
+        self, *names: str, scratch: Iterable[str] = (), marked: Mapping[str, str] | None = None
+    ) -> None:
+        """For callbacks: these files of `checkpoint_dir` are complete whenever they are there, those of
+        `scratch` never. `marked`: folder → name of the file that completes a numbered folder in it."""
         from hostler.records.run import handoff  # few scripts need it
 
-        handoff.write(self._home.folder.atomic, {"names": list(names)})
+        word = {"names": list(names), "scratch": list(scratch), "marked": dict(marked or {})}
+        handoff.write(self._home.folder.atomic, word)
 
     @property
     def output_dir(self) -> Path:

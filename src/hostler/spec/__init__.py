@@ -4,12 +4,14 @@ job.py         a job: everything that a worker needs for a sweep's runs
 project.py     a project: hostler.yaml as data, its folder, its default store
 script.py      words of `hostler run` to a command
 argv.py        words and variables of one attempt
+resume.py      words of `resume:` that fit a checkpoint
 params.py      nested parameters and dotted keys
 scalars.py     a word to a value, as in YAML
 hydra.py       parameters as overrides of Hydra's
 inputs.py      parameters that name other runs
 rounds.py      rounds of a sweep
 spans.py       sets of indices in few words
+style.py       form of options
 together.py    runs that may share a process
 methods.py     methods of search and pruning by name
 pruning.py     `prune:` as data
@@ -20,6 +22,7 @@ folders.py     folder names for runs
 nearest.py     the nearest known word, for hints
 units.py       durations, sizes and money
 dockerfile.py  the Dockerfile of a project
+parsers/       options that scripts declare
 files/         hostler.yaml and sweep files
 space/         search spaces
 formats/       files of other tools

@@ -6,7 +6,8 @@ braces is never read again, and a `{word}` that is neither a place nor a paramet
 
 How a parameter reaches the command (`style`):
 
-    flags    --key value; a list is --key a b c; null is left out; true and false are written out
+    flags    --key value; a list is --key a b c; null is left out; true and false are written out. Where the
+             script's parser wants another form, or `style:` is a table, as that says (`style.py`)
     equals   key=value; a list is JSON
     hydra    key=value by Hydra's grammar, and hydra.run.dir, which is the run's output folder
     json     nothing is added: the command reads {params_file}, which is also $HOSTLER_PARAMS, or gets
@@ -22,15 +23,16 @@ from __future__ import annotations
 import re
 import shlex
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from hostler.errors import UsageError
-from hostler.spec import hydra
+from hostler.spec import style
 from hostler.spec.job import Job
 from hostler.spec.params import flatten
 from hostler.spec.scalars import kind, parse_value, text
 from hostler.spec.script import command_for, script_args
+from hostler.spec.style import Form, Style
 
 __all__ = ["PLACES", "STYLES", "Built", "build", "command_for", "params_of", "split_command", "with_params"]
 
@@ -58,12 +60,23 @@ def build(job: Job, params: Mapping[str, Any], places: Mapping[str, str], resumi
     tail = job.resume if resuming and not whole else ()
     values = {**params, **flatten(params), **places}
     left = _not_used(params, _used((*head, *tail)) - set(places))
-    added = hydra.words(left, places, head) if job.style == "hydra" else _added(job.style, left)
-    argv = (*_filled(head, values), *added, *_filled(tail, values))
+    added = _hydra_words(left, places, head) if job.style == "hydra" else _added(job, left)
+    argv = (*_filled(head, values, job.forms), *added, *_filled(tail, values, job.forms))
     env = {key: _fill(value, values) for key, value in job.env.items()}
     if job.style == "env":
         env.update(_variables(left))
     return Built(_passable(argv), env)
+
+
+def filled(job: Job, words: Sequence[str], params: Mapping[str, Any], places: Mapping[str, str]) -> list[str]:
+    """Words with their placeholders replaced, as `build` does it."""
+    return _filled(words, {**params, **flatten(params), **places}, job.forms)
+
+
+def _hydra_words(params: Mapping[str, Any], places: Mapping[str, str], command: Sequence[str]) -> list[str]:
+    from hostler.spec import hydra  # its grammar is needed for this style alone
+
+    return hydra.words(params, places, command)
 
 
 def split_command(command: str) -> tuple[str, ...]:
@@ -87,17 +100,31 @@ def _not_used(params: Mapping[str, Any], used: set[str]) -> dict[str, Any]:
     return {key: value for key, value in flat.items() if key not in used}
 
 
-def _filled(words: Sequence[str], values: Mapping[str, Any]) -> list[str]:
-    """Words with their placeholders replaced; a word that is nothing but a list's becomes its items."""
+def _filled(words: Sequence[str], values: Mapping[str, Any], forms: Style) -> list[str]:
+    """Words with their placeholders replaced; a list in them becomes words, or one, as its form says."""
     filled: list[str] = []
     for word in words:
-        alone = _PLACEHOLDER.fullmatch(word)
-        value = values.get(alone[1]) if alone else None
-        if isinstance(value, (list, tuple)):
-            filled += [text(item) for item in value]
+        names = [name for name in _PLACEHOLDER.findall(word) if isinstance(values.get(name), (list, tuple))]
+        if len(names) == 1:
+            filled = _with_list(filled, word, names[0], values, forms.of(names[0]))
         else:
             filled.append(_fill(word, values))
     return filled
+
+
+def _with_list(before: list[str], word: str, name: str, values: Mapping[str, Any], form: Form) -> list[str]:
+    """The words before, and this one, which holds a list: `--key {list}` or `--key={list}`."""
+    items, mark = values[name], f"{{{name}}}"
+    one = style.joined(items, form)
+    if one is None and word == mark:
+        option = before[-1:] if form.lists == "repeat" and before and before[-1].startswith("-") else []
+        between = [[*option, text(item)] for item in items]
+        return [*before[: len(before) - len(option)], *(w for words in between for w in words)]
+    if one is None and form.lists == "repeat":
+        return [*before, *(_fill(word, {**values, name: item}) for item in items)]
+    if one is None and form.lists == "spaces":
+        one = " ".join(text(item) for item in items)
+    return [*before, _fill(word, values if one is None else {**values, name: one})]
 
 
 def _fill(word: str, values: Mapping[str, Any]) -> str:
@@ -110,14 +137,15 @@ def _fill(word: str, values: Mapping[str, Any]) -> str:
     return _PLACEHOLDER.sub(replacement, word)
 
 
-def _added(style: str, params: Mapping[str, Any]) -> list[str]:
-    if style not in STYLES:
-        raise UsageError(f"{style!r} is not a style", hint=f"one of {', '.join(STYLES)}")
-    if style not in ("flags", "equals"):
+def _added(job: Job, params: Mapping[str, Any]) -> list[str]:
+    if job.style not in STYLES:
+        raise UsageError(f"{job.style!r} is not a style", hint=f"one of {', '.join(STYLES)}")
+    if job.style not in ("flags", "equals"):
         return []
-    shape = "words" if style == "flags" else "pair"
     given = {key: value for key, value in params.items() if value is not None}
-    return [word for key, value in given.items() for word in written(key, value, shape)]
+    if job.style == "equals":
+        return [f"{key}={text(value)}" for key, value in given.items()]
+    return [word for key, value in given.items() for word in style.words(key, value, job.forms.of(key))]
 
 
 def _variables(params: Mapping[str, Any]) -> dict[str, str]:
@@ -165,36 +193,40 @@ def params_of(argv: Sequence[str]) -> dict[str, Any]:
     return {option.key: _value(option) for option in _options(argv)}
 
 
-def with_params(argv: Sequence[str], params: Mapping[str, Any]) -> tuple[str, ...]:
+def with_params(
+    argv: Sequence[str], params: Mapping[str, Any], forms: Style | None = None
+) -> tuple[str, ...]:
     """The command with these parameters' values replaced where they stand, and added where they don't.
 
-    None takes an option away. `-` and `_` in keys are the same if there is no exact match.
+    None takes an option away. `-` and `_` in keys are the same if there is no exact match. `forms`: how the
+    script wants its options, where that is known.
     """
+    forms = forms or Style()
     options = list(_options(argv))
     new = {_spelling(key, options): value for key, value in flatten(params).items()}
-    words = list(argv)
+    words, present = list(argv), set[str]()
     for option in reversed(options):
-        if option.key in new:
-            words[option.start : option.end] = _replaced(option, argv[option.start], new[option.key])
-    shape = "pair" if options and all(option.shape == "pair" for option in options) else "words"
-    present = {option.key for option in options}
+        key = _parameter(option, new, forms)
+        if key is not None:
+            form, again = forms.of(key), key in present
+            told = (
+                [] if again and form != Form() else _replaced(option, key, argv[option.start], new[key], form)
+            )
+            words[option.start : option.end] = told
+            present.add(key)
+    pairs = bool(options) and all(option.shape == "pair" for option in options)
     for key, value in new.items():
         if key not in present and value is not None:
-            words += written(key, value, shape)
+            words += [f"{key}={text(value)}"] if pairs else style.words(key, value, forms.of(key))
     return tuple(words)
 
 
-def written(key: str, value: Any, shape: str = "words") -> list[str]:
-    """The words of one parameter. A value that would be taken for an option is tied to its key by `=`."""
-    if shape == "pair":
-        return [f"{key}={text(value)}"]
-    option = f"--{key.lstrip('-')}"
-    if isinstance(value, (list, tuple)) and shape == "words":
-        return [option, *(text(item) for item in value)]
-    one = text(value)
-    if shape == "equals" or (one.startswith("-") and not re.fullmatch(r"-\d+|-\d*\.\d+", one)):
-        return [f"{option}={one}"]
-    return [option, one]
+def _parameter(option: _Option, new: Mapping[str, Any], forms: Style) -> str | None:
+    """The new parameter that an option stands for: its own key's, or `amp` for --no-amp."""
+    if option.key in new:
+        return option.key
+    word = f"--{option.key}"
+    return next((k for k in new for w in (forms.of(k).true, forms.of(k).false) if w and word in w), None)
 
 
 def _options(argv: Sequence[str]) -> Iterator[_Option]:
@@ -246,10 +278,13 @@ def _spelling(key: str, options: Sequence[_Option]) -> str:
     return key if key in present or not same else same[-1]
 
 
-def _replaced(option: _Option, word: str, value: Any) -> list[str]:
-    if value is None or (option.shape == "flag" and value is False):
+def _replaced(option: _Option, key: str, word: str, value: Any, form: Form) -> list[str]:
+    if value is None:
         return []
-    if option.shape == "flag" and value is True:
-        return [word]
-    key = word.partition("=")[0] if option.shape == "pair" else option.key
-    return written(key, value, "words" if option.shape == "flag" else option.shape)
+    if option.shape == "pair":
+        return [f"{word.partition('=')[0]}={text(value)}"]
+    if option.shape == "flag" and isinstance(value, bool) and form.true is None and not form.booleans:
+        return [word] if value else []
+    if option.shape == "equals":
+        form = replace(form, assign=form.assign or "equals")
+    return style.words(key, value, form)

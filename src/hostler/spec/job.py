@@ -18,9 +18,10 @@ from typing import TYPE_CHECKING, Any
 
 from hostler.errors import NewerFormatError
 from hostler.frozen import dataclass
-from hostler.spec import spans
+from hostler.spec import spans, style
 from hostler.spec.names import slug
 from hostler.spec.spans import Spans
+from hostler.spec.style import Style
 from hostler.spec.together import Together
 
 if TYPE_CHECKING:
@@ -90,6 +91,7 @@ class DataItem:
     url: str | None = None  # gs:// s3:// az:// https:// file://: fetched once per machine
     run: tuple[str, ...] = ()  # a command that prepares it, once per machine; with `out`
     out: str | None = None  # folder the command leaves, relative to its working directory
+    at: str | None = None  # where it also lies, from the working folder on; see `names.place_of_data`
 
 
 @dataclass(frozen=True)
@@ -171,8 +173,10 @@ class Job:
     command: tuple[str, ...]
     title: str = ""  # what the person called it, any text
     style: str = "flags"  # how parameters reach the command: flags | equals | hydra | json | env | none
+    forms: Style = field(default_factory=Style)  # of `flags`: how its options are written
     resume: tuple[str, ...] = ()  # added from the second attempt on, if the checkpoint folder holds something
     resume_whole: bool = False  # `resume` is a whole command, in place of `command`
+    resume_else: tuple[tuple[str, ...], ...] = ()  # used where `resume` does not fit, the first that does
     setup: tuple[str, ...] = ()
     python: PythonEnv = field(default_factory=PythonEnv)
     env: Mapping[str, str] = field(default_factory=dict)
@@ -184,8 +188,12 @@ class Job:
     limits: Limits = field(default_factory=Limits)
     checkpoint: Checkpointing = field(default_factory=Checkpointing)
     retries: int = 2
+    retries_given: bool = (
+        False  # a person wrote it: it is kept, but for errors that are certain to come again
+    )
     data: tuple[DataItem, ...] = ()
-    outputs: tuple[str, ...] = ()
+    outputs: tuple[str, ...] = ()  # paths in the working folder that are kept, however large
+    collect: bool = True  # files that its script makes or changes there are kept too, up to a limit
     metrics: MetricSource = field(default_factory=MetricSource)
     trackers: tuple[Tracking, ...] = ()
     tags: tuple[str, ...] = ()
@@ -217,6 +225,11 @@ class Job:
     def called(self) -> str:
         """The name shown to people: their own words where its name was made of them alone, else the name."""
         return self.title if self.title and slug(self.title) == self.name else self.name
+
+    @property
+    def neighbours(self) -> bool:
+        """Whether some of its data lies beside the working folder of a run."""
+        return any((item.at or "").startswith("../") for item in self.data)
 
     @property
     def wanted(self) -> tuple[str, ...]:
@@ -328,7 +341,8 @@ def source_facts(source: Source) -> dict[str, Any]:
 
 def to_json(job: Job) -> dict[str, Any]:
     runs = () if job.search else job.runs  # those of a search that learns are in its journal
-    plain = asdict(replace(job, rounds=(), dropped=Spans(), runs=runs))
+    plain = asdict(replace(job, rounds=(), dropped=Spans(), runs=runs, forms=Style()))
+    plain["forms"] = style.to_json(job.forms)
     plain["rounds"] = [one.to_json() for one in job.rounds]
     return {"format": FORMAT, **plain, "dropped": spans.to_json(job.dropped)}
 
@@ -365,12 +379,16 @@ def _value(name: str, value: Any) -> Any:
         return tuple(rounds.from_json(one) for one in value)
     if name == "dropped":
         return spans.from_json(value)
+    if name == "forms":
+        return style.from_json(value)
     if name == "trackers" and value != []:
         from hostler.spec import tracking  # most runs are shown in no other tool
 
         return tracking.from_json(value)
     if name == "objectives":
         return tuple(_plain(Objective, one) for one in value)
+    if name == "resume_else":
+        return tuple(tuple(words) for words in value)
     if name == "data":
         return tuple(_plain(DataItem, {**item, "run": tuple(item.get("run", ()))}) for item in value)
     return tuple(value) if isinstance(value, list) else value

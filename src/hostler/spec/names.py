@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import hashlib
+import posixpath
 import re
 import unicodedata
 
 from hostler.errors import UsageError
 
 MAX = 48  # room for an index, a hash and a generation inside every platform's limit
+
+WORK = "work"  # name of a run's working folder
 
 _PART = re.compile(r"[A-Za-z0-9._=+,@-]{1,200}")
 
@@ -35,6 +38,20 @@ def as_label(text: str) -> str:
 def store_label(url: str) -> str:
     """A store in the few letters that a label takes."""
     return hashlib.sha256(url.rstrip("/").encode()).hexdigest()[:10]
+
+
+def place_of_data(text: str) -> str:
+    """`at:` of data, a path from the working folder on, in its shortest form; it may begin with one `..`, and
+    stays in the run's own folder. ValueError otherwise."""
+    path = posixpath.normpath(text)
+    inside = path.removeprefix("../")
+    if path.startswith(("/", "~")) or inside in (".", "..") or inside.startswith("../") or "\0" in text:
+        raise ValueError(
+            f"{text!r} is not a place in the run's own folder (like data/shakespeare, or ../data beside it)"
+        )
+    if path == f"../{WORK}" or path.startswith(f"../{WORK}/"):
+        raise ValueError(f"{text!r} is the working folder itself (like {inside[len(WORK) + 1 :] or 'data'})")
+    return path
 
 
 def is_part(text: str) -> bool:

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from hostler.spec.job import Checkpointing, Limits, MetricSource, Notify, PythonEnv, Resources
+from hostler.spec.style import Style
 
 if TYPE_CHECKING:
     from hostler.spec.tracking import Tracking
@@ -28,6 +29,7 @@ class DataEntry:
     url: str | None = None
     run: tuple[str, ...] = ()  # a command that prepares it, once per machine
     out: str | None = None  # the folder the command leaves
+    at: str | None = None  # where it also lies, from the working folder on
 
 
 @dataclass(frozen=True)
@@ -68,7 +70,9 @@ class Project:
     command: tuple[str, ...] | None = None
     resume: tuple[str, ...] = ()
     resume_whole: bool = False
+    resume_else: tuple[tuple[str, ...], ...] = ()
     style: str = "flags"
+    forms: Style = field(default_factory=Style)  # `style:` as a table
     setup: tuple[str, ...] = ()
     python: PythonEnv = field(default_factory=PythonEnv)
     env: Mapping[str, str] = field(default_factory=dict)
@@ -80,8 +84,10 @@ class Project:
     limits: Limits = field(default_factory=Limits)
     checkpoint: Checkpointing = field(default_factory=Checkpointing)
     retries: int = 2
+    retries_given: bool = False  # in a file, or as a key of hostler.sweep
     data: Mapping[str, DataEntry] = field(default_factory=dict)
     outputs: tuple[str, ...] = ()
+    collect: bool = True  # False: `outputs: none`
     metrics: MetricSource = field(default_factory=MetricSource)
     trackers: tuple[Tracking, ...] = ()
     tags: tuple[str, ...] = ()

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from enum import Enum
 
-from hostler.errors import StoreError, StoreGone, StoreUnreachable
+from hostler.errors import StoreError, StoreGone, StoreTooLarge, StoreUnreachable
 from hostler.store.base import NotFound
 
 
@@ -93,6 +93,8 @@ def explain(answer: Answer, url: str, key: str, text: str) -> StoreError:
         return StoreUnreachable(
             f"{url} does not answer: {said}", "check the network and the endpoint, then try again"
         )
+    if "EntityTooLarge" in text or "status code: 413" in text:
+        return StoreTooLarge(f"{url} takes no object as large as {key}", "use another store")
     return StoreError(
         f"{url}: {key or 'the request'} was refused: {said}", "check the store's address and region"
     )

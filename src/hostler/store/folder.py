@@ -16,7 +16,7 @@ from pathlib import Path
 from stat import S_ISREG
 
 from hostler import confined
-from hostler.errors import StoreError
+from hostler.errors import StoreError, StoreTooLarge
 from hostler.store.base import (
     BLOCK,
     TEMPORARY,
@@ -214,6 +214,8 @@ class FolderStore:
             folder = parent
 
     def _refusal(self, error: OSError, key: str) -> StoreError:
+        if error.errno == errno.EFBIG:
+            return StoreTooLarge(f"{self.url} takes no file as large as {key}", "use another store")
         reason, hint = _REASONS.get(error.errno or 0, (error.strerror or str(error), ""))
         return StoreError(f"{self.url}: {key or 'the folder'}: {reason}", hint)
 

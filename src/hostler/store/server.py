@@ -7,6 +7,7 @@ one sent twice does no harm. What nobody has finished within a day is removed.
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import time
@@ -16,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from hostler.confined import is_file
-from hostler.errors import StoreError
+from hostler.errors import StoreError, StoreTooLarge
 from hostler.remote import service
 from hostler.remote.frames import Frame, Sink, Source
 from hostler.remote.service import Handler
@@ -123,8 +124,7 @@ def _telling(handler: Handler) -> Handler:
         except NotFound as error:
             return Frame({"absent": error.message})
         except OSError as error:
-            raise StoreError(
-                f"{error.filename or 'the folder'}: {error.strerror}", "check it there"
-            ) from error
+            kind = StoreTooLarge if error.errno == errno.EFBIG else StoreError
+            raise kind(f"{error.filename or 'the folder'}: {error.strerror}", "check it there") from error
 
     return handle

@@ -19,7 +19,7 @@ from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any, BinaryIO, TypeVar
 
-from hostler.errors import HostError, HostUnreachable, StoreError, StoreUnreachable
+from hostler.errors import HostError, HostUnreachable, StoreError, StoreTooLarge, StoreUnreachable
 from hostler.remote.channel import Channel, Cut
 from hostler.remote.connection import Connection
 from hostler.remote.frames import LARGEST, Frame
@@ -124,7 +124,8 @@ class SshStore:
             except HostError as error:
                 raise StoreError(f"{self.url}: {error.message}", error.hint) from error
             except StoreError as error:
-                raise StoreError(error.message.replace(self._path, self.url, 1), error.hint) from error
+                kind = StoreTooLarge if isinstance(error, StoreTooLarge) else StoreError
+                raise kind(error.message.replace(self._path, self.url, 1), error.hint) from error
             else:
                 if "absent" in answer.header:
                     raise NotFound(f"{fields.get('key')} does not exist in {self.url}")

@@ -6,14 +6,12 @@ nothing. `run` is for the commands of an engine that is there already.
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
 import platform
 import shutil
 import subprocess
 import sys
-import zipfile
 from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
@@ -27,6 +25,7 @@ from hostler.backends.privatefile import Kept
 from hostler.errors import HostError, MachineError
 from hostler.remote import service
 from hostler.remote.frames import Frame, Sink, Source
+from hostler.remote.install import install_in_cache
 from hostler.remote.service import Handler
 from hostler.spec.project import Fleet
 from hostler.worker.run import nvml
@@ -123,24 +122,10 @@ def _has_wheel(asked: dict[str, Any], body: bytes) -> Frame:
 
 
 def _wheel(asked: dict[str, Any], body: bytes) -> Frame:
-    """Unpacked beside its place first, so that nobody finds half of it."""
-    if hashlib.sha256(body).hexdigest() != asked["sha"]:
-        raise HostError("a wheel arrived damaged", "try again")
-    place = _wheels() / asked["sha"]
-    fresh = place.with_name(f"{place.name}.{os.urandom(6).hex()}.tmp")
     try:
-        fresh.mkdir(parents=True)
-        archive = fresh / ".whl"
-        archive.write_bytes(body)
-        with zipfile.ZipFile(archive) as packed:
-            packed.extractall(fresh)
-        archive.unlink()
-        if not place.is_dir():
-            fresh.rename(place)
+        install_in_cache("wheels", asked["sha"], lambda: body)
     except OSError as error:
-        raise HostError(
-            f"{error.filename or place}: {error.strerror}", "free space or rights there"
-        ) from error
+        raise HostError(f"{error.filename}: {error.strerror}", "free space or rights there") from error
     return Frame()
 
 

@@ -7,8 +7,9 @@ from pathlib import Path
 import pytest
 
 from hostler.attempt.delivery import Delivery
+from hostler.attempt.folder_watch import Clocks, FolderWatch
 from hostler.attempt.heartbeat import Heartbeat
-from hostler.attempt.saver import Saver
+from hostler.attempt.saver import Saver, Target
 from hostler.attempt.status import AttemptStatus
 from hostler.attempt.uploader import Uploader
 from hostler.errors import Fenced, StoreUnreachable
@@ -54,20 +55,21 @@ class Scene:
         uploader = Uploader(self.folder.metrics, writer, TIMING, self.clock, self.clock)
         self.status = AttemptStatus(attempt, TIMING, self.clock, self.say, ("leaving",), patience)
         self.delivery = Delivery(self.store, attempt, self.folder, uploader, self.status, attempt.state)
-        self.delivery.saver = Saver(
+        watch = FolderWatch(
+            self.folder.checkpoint,
+            Clocks(self.clock, self.clock),
+            settle=2.0,
+            steady=lambda: True,
+            say=self.said.append,
+        )
+        target = Target(
             self.store,
             KEY.run,
             attempt.number,
-            self.folder.checkpoint,
-            Checkpointing(),
-            settle=2.0,
-            steady=lambda: True,
             covered=lambda record: uploader.covered(),
             guard=self.status.guard,
-            say=self.said.append,
-            clock=self.clock,
-            wall=self.clock,
         )
+        self.delivery.saver = Saver(target, watch, Checkpointing(), say=self.said.append, clock=self.clock)
         (self.folder.checkpoint / "model").write_text("m")
         (self.folder.output / "table").write_text("t")
         self.folder.metrics.write_bytes(pack([Point(3, 1.0, {"loss": 0.5})]))
@@ -134,3 +136,34 @@ def test_heartbeat_tells_progress_and_brings_a_stop(tmp_path: Path) -> None:
     assert scene.status.fenced
     heart.silence()
     assert heartbeats.read(scene.store, "a") is None
+
+
+def test_a_worker_that_has_to_go_keeps_small_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("hostler.attempt.delivery.HURRY", 100)
+    scene = Scene(tmp_path)
+    scene.delivery.before = {}
+    for name, size in (("small", 90), ("large", 200)):
+        scene.folder.work.mkdir(exist_ok=True)
+        (scene.folder.work / name).write_text("x" * size)
+    scene.delivery.stop("leaving")
+    scene.delivery.keep(trusted=True)
+    left = scene.delivery.left["outputs"]
+    assert left["files"] == 2  # and the table of the output folder
+    assert left["unkept"] == ["not kept: large (1 file, 200 B) is too much to send: the worker had to go"]
+
+
+def test_outputs_already_sent_are_not_sent_again_after_an_error(tmp_path: Path) -> None:
+    scene = Scene(tmp_path)
+    uploads: list[str] = []
+
+    def refuse_once(operation: str, key: str) -> None:
+        if operation == "upload":
+            uploads.append(key)
+            if len(uploads) == 2:
+                raise StoreUnreachable("away")
+
+    (scene.folder.output / "second").write_text("s")
+    scene.store.before = refuse_once
+    scene.delivery.keep(trusted=True, done=True)
+    names = [key for key in uploads if "/outputs/" in key]
+    assert len(names) == 3 and names[1] == names[2] != names[0]

@@ -9,8 +9,9 @@ from typing import Any
 
 import pytest
 
-from hostler.attempt.folder import copy
-from hostler.attempt.saver import NotWhole, Saver
+from hostler.attempt.folder import copy_file
+from hostler.attempt.folder_watch import Clocks, FolderWatch
+from hostler.attempt.saver import NotWhole, Saver, Target
 from hostler.errors import Fenced
 from hostler.records.checkpoint import checkpoints
 from hostler.records.checkpoint.saved_folder import Mark
@@ -30,22 +31,18 @@ class Scene:
         self.now, self.said = 1000.0, list[str]()
         self.fenced, self.steady = fenced, True
         self.covered: Callable[[], dict[str, Any]] = lambda: {"position": 3}
-        self.saver = Saver(
-            self.store,
-            "0000000-r",
-            5,
+        target = Target(
+            self.store, "0000000-r", 5, covered=lambda record: self.covered(), guard=self.guard, others=others
+        )
+        self.watch = FolderWatch(
             folder,
-            Checkpointing(**{"every": 60.0, **policy}),
+            Clocks(lambda: self.now, lambda: self.now, lambda seconds: None),
             settle=2.0,
             steady=lambda: self.steady,
-            covered=lambda record: self.covered(),
-            guard=self.guard,
             say=self.said.append,
-            clock=lambda: self.now,
-            wall=lambda: self.now,
-            pause=lambda seconds: None,
-            others=others,
         )
+        checkpointing = Checkpointing(**{"every": 60.0, **policy})
+        self.saver = Saver(target, self.watch, checkpointing, say=self.said.append, clock=lambda: self.now)
 
     def guard(self) -> None:
         if self.fenced:
@@ -94,12 +91,12 @@ def test_file_written_during_its_copy_is_not_taken(folder: Path, monkeypatch: py
     scene = Scene(folder)
     scene.write("a", "1")
 
-    def meanwhile(source: Path, target: Path, rows: Any) -> bool:
-        done = copy(source, target, rows)
+    def meanwhile(*given: Any) -> bool:
+        done = copy_file(*given)
         scene.write("a", "23", at=1100.0)
         return done
 
-    monkeypatch.setattr("hostler.attempt.saver.copy", meanwhile)
+    monkeypatch.setattr("hostler.attempt.folder.copy_file", meanwhile)
     assert scene.tick(1100.0) == []
     monkeypatch.undo()
     assert scene.tick(1103.0) == [1]
@@ -171,7 +168,8 @@ def test_inside_links_stay_links_and_outside_links_become_files(folder: Path, tm
     (folder / "last").symlink_to("epoch3")
     (folder / "out").symlink_to(tmp_path / "outside")
     (folder / "away").symlink_to(tmp_path)
-    assert copy(folder, tmp_path / "copy", scan(folder))
+    for row in scan(folder).rows:
+        assert copy_file(folder, folder / row.name, tmp_path / "copy" / row.name, row)
     found = {row.name: row.link for row in scan(tmp_path / "copy").rows}
     assert found == {"epoch3": "", "last": "epoch3", "out": ""}
 

@@ -8,8 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from hostler.attempt import saver as savers
-from hostler.attempt.saver import Saver
+from hostler.attempt import folder_watch
+from hostler.attempt.folder_watch import Clocks, FolderWatch
+from hostler.attempt.saver import Saver, Target
 from hostler.records.checkpoint import checkpoints
 from hostler.spec.job import Checkpointing
 from hostler.store.memory import MemoryStore
@@ -26,21 +27,16 @@ class Desk:
         self.meanwhile: Callable[[], None] = lambda: None
         folder.mkdir()
         self.store = MemoryStore()
-        self.saver = Saver(
-            self.store,
-            "r",
-            1,
+        watch = FolderWatch(
             folder,
-            Checkpointing(every=0.0, keep=2),
+            Clocks(lambda: self.now, lambda: self.now, lambda seconds: self.meanwhile()),
             settle=SETTLE,
             steady=lambda: self.steady,
-            covered=lambda record: {},
-            guard=lambda: None,
             say=self.said.append,
-            clock=lambda: self.now,
-            wall=lambda: self.now,
-            pause=lambda seconds: self.meanwhile(),
         )
+        target = Target(self.store, "r", 1, covered=lambda record: {}, guard=lambda: None)
+        policy = Checkpointing(every=0.0, keep=2)
+        self.saver = Saver(target, watch, policy, say=self.said.append, clock=lambda: self.now)
 
     def write(self, text: str) -> None:
         path = self.folder / "model"
@@ -83,16 +79,19 @@ def test_files_of_a_cut_off_process_are_never_saved(desk: Desk, when: str) -> No
     assert desk.saved() == ["one"]
 
 
-@pytest.mark.parametrize(("rest", "saved"), [(SETTLE, []), (SETTLE + 4, ["one"])])
+@pytest.mark.parametrize(("rest", "saved"), [(SETTLE, ["zero"]), (SETTLE + 4, ["one"])])
 def test_files_of_a_killed_process_are_saved_after_long_rest(
     desk: Desk, rest: float, saved: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(savers, "SLOW", 1.0)  # a byte a second
     desk.saver._policy = Checkpointing(every=300.0)
+    desk.write("zero")
+    desk.now += SETTLE
+    desk.saver.tick()
+    monkeypatch.setattr(folder_watch, "SLOW", 1.0)  # a byte a second
     desk.write("one")
     desk.now += rest
     desk.saver.tick()
-    assert desk.saved() == []
+    assert desk.saved() == ["zero"]
     desk.steady = False
     desk.saver.final(trusted=False)
     assert desk.saved() == saved

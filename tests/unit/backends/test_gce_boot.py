@@ -10,7 +10,10 @@ from pathlib import Path
 
 import pytest
 
+from hostler.backends import fetch
 from hostler.backends.gce import boot
+from hostler.backends.metadata import get_metadata
+from hostler.errors import MachineError
 
 
 class Server(HTTPServer):
@@ -62,7 +65,7 @@ def test_briefly_silent_metadata_server_is_asked_again(
 def test_silent_metadata_server_is_reported_on_serial_port_and_reasked(
     server: Server, slept: list[float], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    server.refuses = boot.TRIES + 1
+    server.refuses = fetch.TRIES + 1
     assert boot.told() == {"deadline": 1}
     [line] = capsys.readouterr().out.splitlines()
     assert line.startswith("hostler: failed: the metadata server does not tell") and "503" in line
@@ -72,7 +75,7 @@ def test_silent_metadata_server_is_reported_on_serial_port_and_reasked(
 def test_what_is_not_there_is_not_asked_for_again(server: Server, slept: list[float]) -> None:
     server.refuses, server.status = 1, 404
     with pytest.raises(OSError, match="404"):
-        boot.metadata("instance/attributes/none")
+        get_metadata("instance/attributes/none")
     assert slept == [] and server.asked == 1
 
 
@@ -92,5 +95,5 @@ def test_cache_that_others_write_makes_a_vm_unfit(
     settings = {"store": "gs://none", "parcels": [["library/abc.zip", "abc"]]}
     assert boot.bring(settings) == [str(cache / "library" / "abc")]
     (cache / level).chmod(0o777)
-    with pytest.raises(boot.Unfit, match=f"other users can write to {cache / level}"):
+    with pytest.raises(MachineError, match=f"other users can write to {cache / level}"):
         boot.bring(settings)

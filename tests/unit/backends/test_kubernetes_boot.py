@@ -74,6 +74,13 @@ def test_a_bucket_of_google_gives_hostler_to_the_pod(tmp_path: Path, monkeypatch
         assert done.returncode == 2 and "404" in done.stdout and "opens the bucket" in done.stdout
 
 
+def test_pod_without_identity_ends_the_whole_job(tmp_path: Path) -> None:
+    with served(_Nobody) as url:
+        host = url.removeprefix("http://")
+        done = bring("gs://my-bucket", tmp_path, "library/ff.zip=ff", GCE_METADATA_HOST=host)
+    assert done.returncode == 2 and "404" in done.stdout and "opens the bucket" in done.stdout, done.stderr
+
+
 @pytest.fixture
 def s3(tmp_path: Path) -> Iterator[dict[str, str]]:
     with moto(tmp_path) as url:
@@ -95,7 +102,7 @@ def test_a_bucket_of_amazon_gives_hostler_to_the_pod(
 
 def test_silent_store_is_tried_by_another_pod(tmp_path: Path) -> None:
     gone = {**CREDENTIALS, "AWS_ENDPOINT_URL": "http://127.0.0.1:9"}
-    short = manifest.boot().replace("TRIES = 6", "TRIES = 1").replace("min(2.0**n, 15.0)", "0")
+    short = manifest.boot().replace("TRIES = 8", "TRIES = 1").replace("min(2.0**n, 15.0)", "0")
     words = [sys.executable, "-c", short, "s3://b", str(tmp_path), "library/ff.zip=ff"]
     done = subprocess.run(words, env={**os.environ, **gone}, capture_output=True, text=True, timeout=60)
     assert done.returncode == 75 and "s3://b cannot be reached" in done.stdout
@@ -112,6 +119,13 @@ class _Breaks(BaseHTTPRequestHandler):
 
     def log_message(self, *words: object) -> None:
         pass
+
+
+class _Nobody(_Breaks):
+    """A metadata server that knows no account of the pod."""
+
+    def do_GET(self) -> None:
+        self.send_error(404)
 
 
 class _Agent(_Breaks):
@@ -134,7 +148,7 @@ def served(handler: type[BaseHTTPRequestHandler]) -> Iterator[str]:
 
 
 def test_broken_download_is_retried_and_does_not_give_place_up(tmp_path: Path) -> None:
-    short = manifest.boot().replace("TRIES = 6", "TRIES = 2").replace("min(2.0**n, 15.0)", "0")
+    short = manifest.boot().replace("TRIES = 8", "TRIES = 2").replace("min(2.0**n, 15.0)", "0")
     words = [sys.executable, "-c", short, "s3://b", str(tmp_path), "library/ff.zip=ff"]
     with served(_Breaks) as url:
         variables = {**os.environ, **CREDENTIALS, "AWS_ENDPOINT_URL": url}
@@ -158,8 +172,8 @@ def test_bucket_with_dots_in_its_name_is_addressed_by_path(monkeypatch: pytest.M
     for name in ("AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL", "AWS_ENDPOINT"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("AWS_REGION", "eu-west-1")
-    assert boot.amazon("my.runs", "a").full_url == "https://s3.eu-west-1.amazonaws.com/my.runs/a"
-    assert boot.amazon("runs", "a").full_url == "https://runs.s3.eu-west-1.amazonaws.com/a"
+    assert boot.amazon_object("s3://my.runs", "a").full_url == "https://s3.eu-west-1.amazonaws.com/my.runs/a"
+    assert boot.amazon_object("s3://runs", "a").full_url == "https://runs.s3.eu-west-1.amazonaws.com/a"
 
 
 def test_driver_that_does_not_run_in_the_image_is_detected(tmp_path: Path) -> None:

@@ -14,6 +14,7 @@ from hostler.backends.base import Launch
 from hostler.backends.kubernetes import manifest, rbac, text
 from hostler.backends.kubernetes.backend import KubernetesBackend
 from hostler.errors import UsageError
+from hostler.remote.standalone import standalone
 from hostler.spec.job import Resources
 from hostler.spec.project import Fleet
 
@@ -117,7 +118,7 @@ def test_every_object_is_one_that_kubernetes_takes(options: dict[str, Any]) -> N
 def test_the_manifest_brings_the_very_text_of_boot() -> None:
     made = manifest.manifest(fleet(), LAUNCH)
     [first] = made.job["spec"]["template"]["spec"]["initContainers"]
-    assert first["command"][2] == Path(manifest.__file__).with_name("boot.py").read_text()
+    assert first["command"][2] == standalone("hostler.backends.kubernetes.boot")
     [again] = yaml.safe_load_all(text.of_launch(made))
     assert again == made.job
 

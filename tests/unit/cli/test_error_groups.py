@@ -1,6 +1,9 @@
 from __future__ import annotations
 
 from hostler.cli.look.errors import Failed, groups
+from hostler.cli.look.status import _failures
+from hostler.records.rows import Row
+from hostler.records.sweep.error_groups import advice, retry_command
 
 
 def failed(run: str, signature: str, message: str, kind: str = "error", host: str = "h") -> Failed:
@@ -26,3 +29,29 @@ def test_the_most_frequent_comes_first_and_kinds_never_mix() -> None:
 
 def test_errors_without_a_signature_are_told_apart_by_their_words() -> None:
     assert len(groups([failed("a", "", "one"), failed("b", "", "two"), failed("c", "", "one")])) == 2
+
+
+def test_group_has_the_command_that_tries_its_failed_runs_again() -> None:
+    (group,) = groups([failed("a", "x", "m"), failed("a", "x", "m"), failed("s/1", "x", "m")])
+    assert group.retry == "hostler retry a s/1"
+    waiting = Failed("a", "queued", 1, "h", "x", {"kind": "error", "message": "m"})
+    assert groups([waiting])[0].retry == ""
+    assert retry_command(f"s/{n}" for n in range(9)) == "hostler retry s"
+
+
+def test_advice_names_the_run_in_each_of_its_commands() -> None:
+    assert advice({"advice": "fix it, then hostler retry RUN"}, "a\\1") == "fix it, then hostler retry a\\1"
+    assert advice({"advice": "hostler retry --fresh RUN starts"}, "s/1") == "hostler retry --fresh s/1 starts"
+
+
+def test_status_shows_each_error_once_and_few_of_them() -> None:
+    def row(n: int, message: str, state: str = "failed") -> Row:
+        return Row(f"id{n}", f"s/{n}", "s", n, state, {}, failure={"kind": "error", "message": message})
+
+    assert _failures([row(0, "x", "queued")]) == []
+    assert _failures([row(0, "x"), row(1, "x")]) == [
+        "s/0 and 1 more failed: x",
+        "→ after a repair: hostler retry s/0 s/1",
+    ]
+    many = _failures([row(n, f"error {n}") for n in range(5)])
+    assert many[3:] == ["2 more: hostler errors", "→ after a repair: hostler retry s"]

@@ -23,6 +23,7 @@ class DataEntry:
     url: str | None = None
     run: tuple[str, ...] = ()
     out: str | None = None
+    at: str | None = None
 
 
 def item(entry: DataEntry, project: Path, store: DictStore) -> DataItem:
@@ -134,3 +135,40 @@ def test_archive_changed_during_upload_keeps_no_wrong_name(project: Path) -> Non
     with pytest.raises(MissingError, match="changed while it was read"):
         item(DataEntry("set", path="set.zip"), project, store)
     assert not store.objects
+
+
+def test_a_place_of_data_is_part_of_its_item(project: Path) -> None:
+    assert item(DataEntry("a", path="/x", at="data/x"), project, DictStore()).at == "data/x"
+
+
+CODE = ("train.py", "lib/a.py", "data/sub/prepare.py", "data/sub/x.csv")
+
+
+@pytest.mark.parametrize(
+    ("entry", "taken"),
+    [
+        (DataEntry("a", path="data", at="data"), ""),  # the same files
+        (DataEntry("a", path="data", at="lib"), ""),
+        (DataEntry("a", path="data", at="../lib"), ""),
+        (DataEntry("a", path="data", at="train.py"), "train.py"),
+        (DataEntry("a", path="data", at="train.py/x"), "train.py"),
+        (DataEntry("a", path="data/sub/x.csv", at="lib"), "lib/a.py"),
+        (DataEntry("a", path="other", at="data"), "data/sub/x.csv"),
+        (DataEntry("a", url="https://x/y.bin", at="lib/a.py"), "lib/a.py"),
+        (DataEntry("a", url="https://x/y.bin", at="lib/b.py"), ""),
+    ],
+)
+def test_data_in_the_place_of_other_code_is_refused(project: Path, entry: DataEntry, taken: str) -> None:
+    for name in CODE[:3]:
+        (project / name).parent.mkdir(parents=True, exist_ok=True)
+        (project / name).write_text("code")
+    (project / "other" / "sub").mkdir(parents=True)
+    (project / "other" / "sub" / "x.csv").write_text("other")
+    if not taken:
+        data.check_places([entry], project, CODE)
+        return
+    with pytest.raises(
+        SpecError, match=f"data 'a': at: {entry.at} is taken: the code has {taken}"
+    ) as refused:
+        data.check_places([entry], project, CODE)
+    assert "choose another `at:`" in refused.value.hint

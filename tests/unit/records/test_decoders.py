@@ -55,7 +55,7 @@ def _made(decoder: Callable[[bytes, str], Any], data: bytes) -> Any:
         return None
 
 
-@pytest.mark.parametrize("decoder", [decode, log.entry, checkpoints.commit, segments.decode, metrics._decode])
+@pytest.mark.parametrize("decoder", [decode, log.parse_entry, checkpoints.commit, segments.decode, metrics._decode])
 @given(data=st.binary(max_size=200))
 def test_any_bytes_are_damaged_or_a_value(decoder: Callable[[bytes, str], Any], data: bytes) -> None:
     _made(decoder, data)
@@ -64,7 +64,7 @@ def test_any_bytes_are_damaged_or_a_value(decoder: Callable[[bytes, str], Any], 
 @settings(max_examples=300, deadline=None)
 @given(ENTRY)
 def test_any_entry_is_damaged_or_can_be_folded(entry: dict[str, Any]) -> None:
-    found = _made(log.entry, encode(entry))
+    found = _made(log.parse_entry, encode(entry))
     if found is not None:
         assert fold([found]).head == 1
         tries([found])

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from hostler.remote import boot
+from hostler.remote.standalone import standalone
 
 NOBODY = 65534
 as_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root can give files away")
@@ -32,9 +32,8 @@ def start(cache: Path, sha: str, sent: bytes = b"") -> list[bytes]:
     """What it answers, without the mark; `sent` is hostler, if it asks for it."""
     told = {"mark": "m", "sha": sha, "cache": str(cache), "module": "here", "args": {}}
     given = json.dumps(told).encode() + b"\n" + b"%d\n" % len(sent) + sent
-    done = subprocess.run(
-        [sys.executable, str(boot.__file__)], input=given, capture_output=True, timeout=60, umask=0
-    )
+    bare = [sys.executable, "-IS", "-c", standalone("hostler.remote.boot")]
+    done = subprocess.run(bare, input=given, capture_output=True, timeout=60, umask=0)
     return done.stdout.split(b"\0hostler:m:")[1:]
 
 

@@ -40,6 +40,7 @@ jobs = st.builds(
     style=st.sampled_from(["flags", "none"]),
     resume=words,
     resume_whole=st.booleans(),
+    resume_else=st.lists(words, max_size=2).map(tuple),
     setup=words,
     python=st.builds(PythonEnv, requirements=maybe, venv=maybe),
     env=st.dictionaries(text, text, max_size=2),

@@ -79,6 +79,7 @@ def test_every_key_of_the_documented_file_is_read(here: Path) -> None:
         limits=Limits(time=21600, hang=1800, start=1200, failures=5),
         checkpoint=Checkpointing(every=300, keep=2),
         retries=2,
+        retries_given=True,
         data={
             "train": DataEntry("train", path="data/"),
             "imagenet": DataEntry("imagenet", path="/datasets/imagenet"),
@@ -192,6 +193,24 @@ def test_resume_is_more_arguments_or_a_whole_command(resume: str, whole: bool) -
     assert parsed(f"resume: '{resume}'").resume_whole is whole
 
 
+@pytest.mark.parametrize(
+    ("text", "first", "others"),
+    [
+        ("resume: --resume a.pt", ("--resume", "a.pt"), ()),
+        ("resume: [--resume, a.pt]", ("--resume", "a.pt"), ()),
+        ("resume: [--resume, a b.pt]", ("--resume", "a b.pt"), ()),
+        ("resume: [--resume a.pt, --init b.pt]", ("--resume", "a.pt"), (("--init", "b.pt"),)),
+        ("resume: [[ckpt=a.pt], [ckpt=b.pt]]", ("ckpt=a.pt",), (("ckpt=b.pt",),)),
+        ("resume: [--resume a.pt, [ckpt=b.pt]]", ("--resume", "a.pt"), (("ckpt=b.pt",),)),
+    ],
+)
+def test_resume_may_be_a_list_of_alternatives(
+    text: str, first: tuple[str, ...], others: tuple[tuple[str, ...], ...]
+) -> None:
+    found = parsed(text)
+    assert (found.resume, found.resume_else) == (first, others)
+
+
 def test_command_splits_as_posix_and_lists_stay() -> None:
     assert parsed("""command: python 'my train.py' --x "a b" *.py $HOME""").command == (
         "python",
@@ -278,6 +297,24 @@ def test_text_keys_keep_numbers_as_they_were_written() -> None:
         ("outputs: [a, b/../../c]", "hostler.yaml:1: outputs[1]: 'b/../../c' is not a path inside the"),
         ("outputs: .", "hostler.yaml:1: outputs[0]: '.' is not a path inside the project"),
         ("outputs:\n  - a\n  - 3", "hostler.yaml:3: outputs[1]: 3 is not text (put it in quotes)"),
+        (
+            "outputs: nonsense",
+            "hostler.yaml:1: outputs: 'nonsense' is neither none nor a list of paths",
+        ),
+        ("outputs: {a: b}", "hostler.yaml:1: outputs: {'a': 'b'} is not a list"),
+        (
+            "data: {a: {path: x, at: ../../y}}",
+            "hostler.yaml:1: data.a.at: '../../y' is not a place in the",
+        ),
+        (
+            "data: {a: {path: x, at: /y}}",
+            "hostler.yaml:1: data.a.at: '/y' is not a place in the run's",
+        ),
+        (
+            "data: {a: {path: x, at: .}}",
+            "hostler.yaml:1: data.a.at: '.' is not a place in the run's",
+        ),
+        ("data: {a: {path: x, at: ../work/y}}", "hostler.yaml:1: data.a.at: '../work/y' is the working fold"),
         ("secrets: [A B]", "hostler.yaml:1: secrets[0]: 'A B' is not the name of a variable"),
         ("env: {1A: x}", "hostler.yaml:1: env.1A: '1A' is not the name of a variable"),
         ("env: {A: [1]}", "hostler.yaml:1: env.A: ['1'] is not text"),
@@ -391,3 +428,25 @@ def test_a_mistake_about_several_nodes_is_named(here: Path, text: str, said: str
     with pytest.raises(SpecError) as error:
         load_project(here / "hostler.yaml")
     assert said in str(error.value).replace("`", "").replace("'", "") and "hostler.yaml:1" in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("text", "outputs", "collect"),
+    [
+        ("", (), True),
+        ("outputs: none", (), False),
+        ("outputs: []", (), False),
+        ("outputs: results/", ("results/",), True),
+        ("outputs: [none]", ("none",), True),
+    ],
+)
+def test_outputs_none_turns_collecting_off(text: str, outputs: tuple[str, ...], collect: bool) -> None:
+    found = parsed(text)
+    assert (found.outputs, found.collect) == (outputs, collect)
+
+
+@pytest.mark.parametrize(
+    ("at", "place"), [("data/x/", "data/x"), ("../data", "../data"), ("a/../b", "b"), ("./d", "d")]
+)
+def test_a_place_of_data_is_read_in_its_shortest_form(at: str, place: str) -> None:
+    assert parsed(f"data: {{a: {{path: x, at: {at}}}}}").data["a"].at == place

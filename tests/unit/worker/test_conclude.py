@@ -115,3 +115,86 @@ def test_machine_that_declines_counts_as_lost_and_finally_fails() -> None:
     verdict = Verdict(kinds.MACHINE, "no conda")
     assert decline(verdict, RunState(), JOB).outcome.state == "queued"
     assert decline(verdict, RunState(tally=Tally(lost=5)), JOB).outcome.state == "failed"
+
+
+# kind, exception, message, chained cause -> tries before any progress, with `retries` as it is and given as 4
+CERTAIN: list[tuple[str, str, str, str, int, int]] = [
+    (kinds.USAGE, "", "unrecognized arguments: --foo", "", 1, 1),
+    (kinds.SYNTAX, "SyntaxError", "invalid syntax", "", 1, 1),
+    (kinds.IMPORT_ERROR, "ModuleNotFoundError", "No module named 'x'", "", 1, 1),
+    (kinds.ERROR, "TypeError", "f() got an unexpected keyword argument 'timeout'", "", 1, 1),
+    (kinds.ERROR, "NameError", "name 'x' is not defined", "", 1, 1),
+    (kinds.ERROR, "AttributeError", "module 'torch' has no attribute 'x'", "", 1, 1),
+    (kinds.ERROR, "TypeError", "'NoneType' object is not subscriptable", "", 2, 5),
+    (kinds.ERROR, "KeyError", "'lr'", "", 2, 5),
+    (kinds.ERROR, "ValueError", "bad lr", "", 2, 5),
+    (kinds.ERROR, "RuntimeError", "mat1 and mat2 shapes cannot be multiplied", "", 2, 5),
+    (kinds.ERROR, "RuntimeError", "DataLoader worker (pid 7) exited unexpectedly", "", 3, 5),
+    (kinds.ERROR, "RuntimeError", "Connection reset by peer", "", 3, 5),
+    (kinds.ERROR, "FileNotFoundError", "No such file: 'a.csv'", "", 3, 5),
+    (kinds.ERROR, "OSError", "[Errno 5] Input/output error", "", 3, 5),
+    (kinds.ERROR, "HTTPError", "503", "", 3, 5),
+    (kinds.ERROR, "MyError", "no", "", 3, 5),
+    (kinds.ERROR, "TypeError", "no", "requests.exceptions.ConnectionError: refused", 3, 5),
+    (kinds.ERROR, "TypeError", "no", "RuntimeError: CUDA error: unknown error", 3, 5),
+    (kinds.CUDA_ERROR, "RuntimeError", "CUDA error", "", 3, 5),
+    (kinds.CUDA_MEMORY, "OutOfMemoryError", "CUDA out of memory", "", 3, 5),
+    (kinds.MEMORY, "MemoryError", "", "", 3, 5),
+    (kinds.HANG, "", "no progress", "", 3, 5),
+    (kinds.CRASH, "", "crashed (SIGSEGV)", "", 3, 5),
+    (kinds.WORKER, "", "TypeError: ours", "", 3, 5),
+    (kinds.PREPARE, "", "setup failed", "", 3, 5),
+    (kinds.EXIT_CODE, "", "exit code 1: no", "", 3, 5),
+    (kinds.KILLED, "", "killed by SIGKILL", "", 6, 6),
+]
+
+
+def tried(verdict: Verdict, job: Job, *, moved: bool = False, progress: bool = False) -> tuple[int, str]:
+    """Attempts until the run has failed, and its message."""
+    entries: list[dict[str, Any]] = []
+    for _ in range(20):
+        what = conclude(verdict, None, progress, fold(entries), job, moved=moved)
+        entries += [{"kind": "claim"}, closing(1, what.outcome).record()]
+        if what.outcome.ends:
+            break
+    return fold(entries).attempts, str((what.outcome.failure or {})["message"])
+
+
+@pytest.mark.parametrize(("kind", "error", "message", "cause", "usual", "given"), CERTAIN)
+def test_certain_error_is_tried_once_and_bad_luck_keeps_its_retries(
+    kind: str, error: str, message: str, cause: str, usual: int, given: int
+) -> None:
+    text = f"Traceback (most recent call last):\n{cause}\n\nThe above exception …\n\n{error}: {message}"
+    verdict = Verdict(kind, f"{error}: {message}", text, "s", error, "train.py:7")
+    assert tried(verdict, JOB)[0] == usual
+    assert tried(verdict, replace(JOB, retries=4, retries_given=True))[0] == given
+
+
+TYPE_ERROR = Verdict(kinds.ERROR, "TypeError: no", "T", "s", "TypeError", "src/model.py:7")
+
+
+def test_error_after_a_point_or_a_checkpoint_keeps_its_retries() -> None:
+    assert tried(TYPE_ERROR, JOB, moved=True)[0] == 3
+    assert tried(TYPE_ERROR, JOB, progress=True)[0] == 5
+
+
+def test_another_error_at_the_second_try_is_not_certain() -> None:
+    first = replace(TYPE_ERROR, error="KeyError", signature="a")
+    before = fold(
+        [{"kind": "claim"}, closing(1, conclude(first, None, False, RunState(), JOB).outcome).record()]
+    )
+    second = conclude(replace(first, signature="b"), None, False, before, JOB)
+    assert second.outcome.state == "queued"
+    assert conclude(first, None, False, before, JOB).outcome.state == "failed"
+
+
+def test_message_names_the_users_line_and_why_it_is_over() -> None:
+    assert tried(TYPE_ERROR, JOB)[1] == "TypeError: no (src/model.py:7)"
+    twice = tried(replace(TYPE_ERROR, error="KeyError"), JOB)[1]
+    assert twice == "TypeError: no (src/model.py:7, the same error twice before any progress)"
+    assert "(src/model.py:7, failed 3 times" in tried(replace(TYPE_ERROR, error="MyError"), JOB)[1]
+
+
+def test_certain_error_advises_a_repair_and_a_retry() -> None:
+    failure = conclude(TYPE_ERROR, None, False, RunState(), JOB).outcome.failure or {}
+    assert failure["advice"] == "fix the script, then hostler retry RUN"

@@ -1,6 +1,8 @@
 from __future__ import annotations
 
 import signal
+from functools import partial
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -17,7 +19,8 @@ from hostler.errors import (
 from hostler.worker.gang.first_failure import cause, with_port
 from hostler.worker.run import kinds
 from hostler.worker.run.exit import Exit
-from hostler.worker.run.failure import Verdict, classify, unready
+from hostler.worker.run.failure import Verdict, classify, unready, usage_complaint
+from hostler.worker.run.run_folders import in_project
 
 FRAME = 'Traceback (most recent call last):\n  File "/x/train.py", line 7, in main\n    step()\n'
 
@@ -284,5 +287,64 @@ def test_message_of_the_library_does_not_explain_a_signal() -> None:
         "hostler: a checkpoint is delayed: the one of step 1 is still being written; the training goes on\n"
     )
     assert classify(Exit(signal=9), tail).message == "killed by SIGKILL"
-    assert classify(Exit(signal=9), "giving up\n").message == "killed by SIGKILL: giving up"
     assert tail.strip() in classify(Exit(code=3), tail).message, "there it may be the reason"
+
+
+@pytest.mark.parametrize(
+    "line",
+    ["epoch 2 train_loss 1.08", "step 3 error 0.31", "val error: 0.2", "giving up", " 40%|####  | 4/10"],
+)
+@pytest.mark.parametrize("how", [Exit(signal=9), Exit(signal=15), Exit(code=137), Exit(signal=11)])
+def test_ordinary_line_does_not_explain_a_signal(how: Exit, line: str) -> None:
+    assert classify(how, f"begins\n{line}\n").message.startswith(("killed by SIG", "crashed (SIG"))
+    assert line.split()[-1] not in classify(how, f"begins\n{line}\n").message
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "slurmstepd: error: *** JOB 7 CANCELLED DUE TO TIME LIMIT ***",
+        "Fatal Python error: Segmentation fault",
+    ],
+)
+def test_line_that_tells_of_an_end_explains_a_signal(line: str) -> None:
+    assert classify(Exit(signal=15), f"{line}\n").message == f"killed by SIGTERM: {line}"
+
+
+@pytest.mark.parametrize("border", ["╰──────╯", "^^^^^", "-----", " 40%|####  | 4/10", "│      │"])
+def test_message_is_the_last_line_that_says_something(border: str) -> None:
+    assert classify(Exit(code=3), f"no data\n{border}\n").message == "exit code 3: no data"
+
+
+def test_where_is_the_users_line_not_the_librarys() -> None:
+    deep = FRAME + '  File "/v/lib/python3.11/site-packages/torch/a.py", line 3, in f\n    g()\n'
+    verdict = classify(Exit(code=1), traceback("ValueError: no", deep))
+    assert (verdict.error, verdict.where) == ("ValueError", "/x/train.py:7")
+
+
+def test_files_of_the_runs_folder_are_named_as_in_the_project() -> None:
+    cache = Path("/c a")
+    for folder in ("/c a/runs/session/0-s-1/work/", "/c a/prepared/55aa/"):
+        tail = traceback(f"ValueError: no {folder}data/x.csv", FRAME.replace("/x/", f"{folder}src/"))
+        verdict = classify(Exit(code=1), tail, in_project=partial(in_project, cache))
+        assert (verdict.message, verdict.where) == ("ValueError: no data/x.csv", "src/train.py:7")
+        assert folder not in verdict.traceback and 'File "src/train.py", line 7' in verdict.traceback
+
+
+def test_other_folders_of_the_cache_keep_their_path() -> None:
+    for path in ("/c/runs/s/0-s-1/checkpoint/x.pt", "/c/data/work/x.csv", "/d/runs/s/r-1/work/x"):
+        assert in_project(Path("/c"), path) == path
+
+
+def test_import_from_a_broken_mount_may_work_the_next_time() -> None:
+    broken = "ImportError: /nfs/lib.so: cannot read: Stale file handle"
+    assert classify(Exit(code=1), traceback(broken)).kind == "error"
+    cause = traceback("OSError: [Errno 5] Input/output error: '/nfs/x.py'") + (
+        "\nDuring handling of the above exception, another exception occurred:\n\n"
+    )
+    assert classify(Exit(code=1), cause + FRAME + "ImportError: cannot import x\n").kind == "error"
+
+
+def test_usage_complaint_can_be_asked_for() -> None:
+    assert usage_complaint(USAGE) == "train.py: error: unrecognized arguments: --foo 1"
+    assert usage_complaint("step 1\n") == ""

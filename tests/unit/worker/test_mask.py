@@ -57,3 +57,13 @@ def test_whole_secret_waits_while_it_may_be_a_longer_one() -> None:
     assert masker.feed(b"abcd") == b""
     assert masker.feed(b"1234!") == b"***!"
     assert masker.feed(b"abcd") + masker.feed(b"12x") == b"***12x"
+
+
+@given(st.lists(st.integers(0, 80)))
+def test_traceback_names_the_project_file_however_it_is_cut(cuts: list[int]) -> None:
+    text = b'at /r/work/x\n  File "/r/work/src/a.py", line 3\n  File "/r/works/b.py", line 4 File "/r'
+    masker, out = Masker(["hunter22"], ["/r/work"]), b""
+    for begin, end in itertools.pairwise(sorted({0, len(text), *(cut for cut in cuts if cut < len(text))})):
+        out += masker.feed(text[begin:end])
+    out += masker.flush()
+    assert out == text.replace(b'"/r/work/', b'"')

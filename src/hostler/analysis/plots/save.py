@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
+from hostler import made_files
 from hostler.analysis.plots import with_matplotlib, with_plotly
 from hostler.analysis.plots.chart import Chart
 from hostler.analysis.plots.page import page
@@ -37,4 +38,5 @@ def save_all(charts: Sequence[Chart], path: Path) -> Path:
         path.write_text(text, encoding="utf-8")
     else:
         with_matplotlib.write(charts[0], path)
+    made_files.mark(path)
     return path

@@ -16,7 +16,6 @@ advice.py     Google's forecast of capacity by region
 capacity.py   groups and sizes for `hostler simulate`
 removal.py    removes VMs, groups and templates
 client.py     the REST API over the standard library
-metadata.py   the metadata server, asked from a VM
 tokens.py     access tokens: a VM's, a person's, an emulator's
 reasons.py    refusals in plain words
 manager.py    secrets of launches in Secret Manager

@@ -15,10 +15,11 @@ from typing import Any
 from urllib.error import URLError
 
 from hostler import env
-from hostler.backends.gce import metadata, removal
+from hostler.backends.gce import removal
 from hostler.backends.gce.client import GOOGLE, Client
 from hostler.backends.gce.names import last, region_of
 from hostler.backends.local.host import LocalHost
+from hostler.backends.metadata import Token, get_attribute, get_metadata, put_guest_attribute, watch_metadata
 from hostler.errors import CloudError
 
 PREEMPTED = "instance/preempted"
@@ -51,9 +52,9 @@ class GceHost(LocalHost):
 
     @cached_property
     def vm(self) -> Vm:
-        settings = metadata.attribute("hostler-settings")
-        client = Client(str(settings["project"]), env.cloud_endpoint() or GOOGLE, metadata.Token())
-        return Vm(metadata.get("instance/name"), last(metadata.get("instance/zone")), settings, client)
+        settings = get_attribute("hostler-settings")
+        client = Client(str(settings["project"]), env.cloud_endpoint() or GOOGLE, Token())
+        return Vm(get_metadata("instance/name"), last(get_metadata("instance/zone")), settings, client)
 
     def watch(self, on_notice: Callable[[], None]) -> None:
         """A thread of its own calls `on_notice` once this VM is about to be preempted."""
@@ -72,7 +73,7 @@ class GceHost(LocalHost):
 
     def report(self, state: str) -> None:
         try:
-            metadata.say("hostler/state", state)
+            put_guest_attribute("state", state)
         except (URLError, OSError):
             pass
 
@@ -96,7 +97,7 @@ def _watch(on_notice: Callable[[], None], never: threading.Event) -> None:
     mark = "0"
     while True:
         try:
-            value, mark = metadata.watch(PREEMPTED, mark, WATCH)
+            value, mark = watch_metadata(PREEMPTED, mark, WATCH)
         except (URLError, OSError):
             never.wait(PAUSE)
             continue

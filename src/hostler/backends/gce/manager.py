@@ -19,9 +19,9 @@ from hostler.backends import cloud
 from hostler.backends.base import Thing
 from hostler.backends.gce import names
 from hostler.backends.gce.client import Body, Client, Refused
-from hostler.backends.gce.metadata import Token
 from hostler.backends.gce.names import Owner
 from hostler.backends.gce.template import rfc3339
+from hostler.backends.metadata import Token
 from hostler.errors import CloudError, MissingError, UsageError
 
 GOOGLE = "https://secretmanager.googleapis.com"

@@ -2,24 +2,23 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
-from pathlib import Path
+from hostler.remote.standalone import standalone
 
 # Newest first; a conda of the image, if there is one, is what its user means by Python.
 PYTHONS = "/opt/conda/bin/python3 python3.14 python3.13 python3.12 python3.11 python3.10 python3"
 _MARK = "END-OF-HOSTLER"
 
 _STARTUP = """#!/bin/bash
-# Written by hostler: brings it from the store and keeps one worker.
+# Written by hostler: runs {module}, which stands below.
 for python in {pythons}; do
-  if "$python" -c 'import sys; sys.exit(sys.version_info < (3, 10))' 2>/dev/null; then break; fi
+  if "$python" -c 'import sys; sys.exit(sys.version_info < {oldest})' 2>/dev/null; then break; fi
 done
 if ! command -v "$python" >/dev/null; then
   echo "hostler: failed: this image has no Python; it takes 3.10 or newer"
   exit 1
 fi
 exec "$python" -u - <<'{mark}'
-{boot}{mark}
+{program}{mark}
 """
 
 _SHUTDOWN = """#!/bin/bash
@@ -31,10 +30,10 @@ while kill -0 "$pid" 2>/dev/null; do sleep 0.2; done
 """
 
 
-@lru_cache(maxsize=1)
-def startup_script() -> str:
-    boot = Path(__file__).with_name("boot.py").read_text()
-    return _STARTUP.format(pythons=PYTHONS, mark=_MARK, boot=boot)
+def startup_script(module: str, oldest: tuple[int, int] = (3, 10)) -> str:
+    """Runs a program of hostler by the first Python that is not older than `oldest`, or else by the last."""
+    program = standalone(module)
+    return _STARTUP.format(pythons=PYTHONS, mark=_MARK, module=module, program=program, oldest=oldest)
 
 
 def shutdown_script() -> str:

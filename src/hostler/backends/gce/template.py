@@ -89,7 +89,7 @@ def scheduling(deadline: float, *, spot: bool, gpu: bool) -> Body:
 def metadata(settings: Mapping[str, Any]) -> list[Body]:
     items = {
         SETTINGS: json.dumps(settings, sort_keys=True),
-        "startup-script": startup_script(),
+        "startup-script": startup_script("hostler.backends.gce.boot"),
         "shutdown-script": shutdown_script(),
         "enable-guest-attributes": "TRUE",
         "block-project-ssh-keys": "TRUE",  # those of ssh-keys below still open it

@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 
 from hostler import env
 from hostler.backends.gce.client import GOOGLE, Client
-from hostler.backends.gce.metadata import Token
+from hostler.backends.metadata import Token
 from hostler.errors import CloudError, MachineError
 from hostler.spec.project import Fleet
 

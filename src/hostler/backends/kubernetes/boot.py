@@ -2,7 +2,7 @@
 
     python3 -c THIS STORE FOLDER KEY=SHA256 ...
 
-It travels as text in the Job and is run by whatever Python the image has, so it imports nothing of hostler.
+It travels as one text (`remote/standalone.py`) in the Job and is run by whatever Python the image has.
 Exit 2: no pod of this Job will do, and the text says why; 75: another try may.
 """
 
@@ -12,61 +12,50 @@ import base64
 import datetime
 import hashlib
 import hmac
-import io
 import json
 import os
 import platform
 import subprocess
 import sys
 import time
-import urllib.error
-import urllib.parse
-import urllib.request
-import zipfile
-from collections.abc import Callable
-from http.client import HTTPException
 from importlib import import_module
 from pathlib import Path
+from urllib.parse import quote, urlencode, urlsplit
 from urllib.request import Request
 
+from hostler.backends.fetch import fetch, fetch_object, google_object
+from hostler.backends.metadata import get_token
+from hostler.env import gcs_emulator, metadata_server
+from hostler.errors import HostlerError, MachineError
+from hostler.remote.install import install
+
 OLDEST = (3, 10)
-TRIES = 6  # of one download
 UNFIT, LATER = 2, 75
 GOOGLE_TOKENS = "https://oauth2.googleapis.com/token"
-
-
-class Unfit(Exception):
-    """No pod of this Job will do; the text says why."""
 
 
 def main(words: list[str]) -> int:
     store, folder, *parcels = words
     try:
         if sys.version_info[:2] < OLDEST:
-            raise Unfit(f"the image's Python is {platform.python_version()}, hostler needs 3.10 or newer")
+            raise MachineError(
+                f"the image's Python is {platform.python_version()}, hostler needs 3.10 or newer"
+            )
         places = [bring(store, folder, *parcel.split("=", 1)) for parcel in parcels]
         check(store, places)
-    except Unfit as error:
+    except HostlerError as error:
         print(f"hostler: failed: {error}", flush=True)
         return UNFIT
     except OSError as error:
-        print(f"hostler: {store} cannot be reached: {error}", flush=True)
+        print(f"hostler: {error}", flush=True)
         return LATER
     return 0
 
 
 def bring(store: str, folder: str, key: str, sha: str) -> str:
-    """Where one parcel lies: beside its place first, so that nobody finds half of it."""
-    place = os.path.join(folder, key.split("/")[0], sha)
-    if os.path.isdir(place):
-        return place
-    data = download(store, key)
-    if hashlib.sha256(data).hexdigest() != sha:
-        raise Unfit(f"what {store} holds of hostler is damaged ({key})")
-    with zipfile.ZipFile(io.BytesIO(data)) as packed:
-        packed.extractall(place + ".tmp")
-    Path(place + ".tmp").rename(place)
-    return place
+    place = Path(folder, key.split("/")[0])
+    place.mkdir(parents=True, exist_ok=True)
+    return install(place, sha, lambda: download(store, key))
 
 
 def check(store: str, places: list[str]) -> None:
@@ -79,7 +68,7 @@ def check(store: str, places: list[str]) -> None:
     if done.returncode:
         said = done.stdout.decode("utf-8", "replace").strip().splitlines() or [""]
         here = f"Python {platform.python_version()} on {platform.machine()}"
-        raise Unfit(
+        raise MachineError(
             f"the store's driver does not run in this image ({here}): {said[-1]}; "
             "pip install obstore in it, or take another"
         )
@@ -91,35 +80,16 @@ def download(store: str, key: str) -> bytes:
             with open(os.path.join(store, key), "rb") as file:
                 return file.read()
         except FileNotFoundError:
-            raise Unfit(
+            raise MachineError(
                 f"{store} has no {key} in this pod: check that the store's folder is mounted there"
             ) from None
         except PermissionError as error:
-            raise Unfit(f"{store} cannot be read in this pod: {error}") from None
-    scheme, _, rest = store.partition("://")
-    bucket, _, prefix = rest.partition("/")
-    name = "/".join(part for part in (prefix.strip("/"), key) if part)
-    request = {"gs": google, "s3": amazon}.get(scheme)
-    if request is None:
-        return by_driver(store, key)
-    return patiently(lambda: request(bucket, name), store, key)
-
-
-def patiently(request: Callable[[], Request], store: str, key: str) -> bytes:
-    said = ""
-    for n in range(TRIES):
-        try:
-            with urllib.request.urlopen(request(), timeout=60) as answer:
-                return bytes(answer.read())
-        except urllib.error.HTTPError as error:
-            said = f"{error.code} {error.reason}"
-            if error.code in (400, 401, 403, 404):
-                hint = "check that the pod's service account or Secret opens the bucket"
-                raise Unfit(f"{key} cannot be read from {store}: {said}; {hint}") from None
-        except (OSError, HTTPException) as error:  # or the answer broke off
-            said = str(error)
-        time.sleep(min(2.0**n, 15.0))
-    raise OSError(said)
+            raise MachineError(f"{store} cannot be read in this pod: {error}") from None
+    if store.startswith("gs://"):
+        return fetch_object(lambda: google_object(store, key, google_token()), store, key)
+    if store.startswith("s3://"):
+        return fetch_object(lambda: amazon_object(store, key), store, key)
+    return by_driver(store, key)
 
 
 def by_driver(store: str, key: str) -> bytes:
@@ -127,30 +97,18 @@ def by_driver(store: str, key: str) -> bytes:
     try:
         driver = import_module("obstore.store")
     except ImportError:
-        raise Unfit(f"{store} is read by obstore, which is not in this image: pip install obstore") from None
+        raise MachineError(
+            f"{store} is read by obstore, which is not in this image: pip install obstore"
+        ) from None
     return bytes(driver.from_url(store).get(key).bytes())
-
-
-def google(bucket: str, name: str) -> Request:
-    base = os.environ.get("STORAGE_EMULATOR_HOST") or "https://storage.googleapis.com"
-    base = base if "://" in base else "http://" + base
-    url = f"{base}/storage/v1/b/{bucket}/o/{urllib.parse.quote(name, safe='')}?alt=media"
-    emulated = os.environ.get("STORAGE_EMULATOR_HOST") and not os.environ.get("GCE_METADATA_HOST")
-    token = "emulator" if emulated else google_token()
-    return Request(url, headers={"Authorization": "Bearer " + token})
 
 
 def google_token() -> str:
     """Token from the key in the pod's Secret, or else from the pod's own identity."""
+    if gcs_emulator() and not metadata_server():
+        return "emulator"
     key = os.environ.get("GOOGLE_SERVICE_ACCOUNT_KEY")
-    if key:
-        return of_key(json.loads(key))
-    host = os.environ.get("GCE_METADATA_HOST") or "metadata.google.internal"
-    url = f"http://{host}/computeMetadata/v1/instance/service-accounts/default/token"
-    asked = Request(url, headers={"Metadata-Flavor": "Google"})
-    opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
-    with opener.open(asked, timeout=30) as answer:
-        return str(json.loads(answer.read())["access_token"])
+    return of_key(json.loads(key)) if key else get_token()
 
 
 def of_key(key: dict[str, str]) -> str:
@@ -162,9 +120,8 @@ def of_key(key: dict[str, str]) -> str:
     said = b".".join(encoded(json.dumps(part).encode()) for part in (head, claims))
     signed = said + b"." + encoded(sign(key["private_key"], said))
     grant = "urn:ietf:params:oauth:grant-type:jwt-bearer"
-    form = urllib.parse.urlencode({"grant_type": grant, "assertion": signed.decode()}).encode()
-    with urllib.request.urlopen(Request(where, form), timeout=30) as answer:
-        return str(json.loads(answer.read())["access_token"])
+    form = urlencode({"grant_type": grant, "assertion": signed.decode()}).encode()
+    return str(json.loads(fetch(Request(where, form)))["access_token"])
 
 
 def encoded(data: bytes) -> bytes:
@@ -209,8 +166,10 @@ def element(der: bytes, at: int) -> tuple[bytes, int]:
     return der[at : at + size], at + size
 
 
-def amazon(bucket: str, name: str) -> Request:
+def amazon_object(store: str, key: str) -> Request:
     """A signed GET (version 4), of a bucket by its path, or of Amazon's own by its host."""
+    bucket, _, prefix = store[len("s3://") :].partition("/")
+    name = "/".join(part for part in (prefix.strip("/"), key) if part)
     access, secret, session = amazon_keys()
     region = os.environ.get("AWS_REGION") or os.environ.get("AWS_DEFAULT_REGION") or "us-east-1"
     names = ("AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL", "AWS_ENDPOINT")
@@ -220,10 +179,10 @@ def amazon(bucket: str, name: str) -> Request:
         base = f"https://s3.{region}.amazonaws.com/{bucket}"
     if endpoint and os.environ.get("AWS_VIRTUAL_HOSTED_STYLE_REQUEST", "").lower() != "true":
         base += "/" + bucket
-    url = base + "/" + urllib.parse.quote(name, safe="/-_.~")
+    url = base + "/" + quote(name, safe="/-_.~")
     if not access:
         return Request(url)
-    parts = urllib.parse.urlsplit(url)
+    parts = urlsplit(url)
     now = datetime.datetime.now(datetime.timezone.utc).strftime("%Y%m%dT%H%M%SZ")
     headers = {"host": parts.netloc, "x-amz-date": now, "x-amz-content-sha256": "UNSIGNED-PAYLOAD"}
     if session:
@@ -233,11 +192,11 @@ def amazon(bucket: str, name: str) -> Request:
     canonical = "\n".join([*lines, "", listed, "UNSIGNED-PAYLOAD"])
     scope = f"{now[:8]}/{region}/s3/aws4_request"
     whole = hashlib.sha256(canonical.encode()).hexdigest()
-    key = ("AWS4" + secret).encode()
+    signing = ("AWS4" + secret).encode()
     for part in scope.split("/"):
-        key = hmac.new(key, part.encode(), hashlib.sha256).digest()
+        signing = hmac.new(signing, part.encode(), hashlib.sha256).digest()
     text = "\n".join(["AWS4-HMAC-SHA256", now, scope, whole]).encode()
-    signature = hmac.new(key, text, hashlib.sha256).hexdigest()
+    signature = hmac.new(signing, text, hashlib.sha256).hexdigest()
     who = f"Credential={access}/{scope}, SignedHeaders={listed}, Signature={signature}"
     headers["Authorization"] = f"AWS4-HMAC-SHA256 {who}"
     return Request(url, headers=headers)
@@ -258,9 +217,8 @@ def amazon_keys() -> tuple[str, str, str]:
         form |= {"RoleArn": role, "WebIdentityToken": opened.read().strip()}
     region = os.environ.get("AWS_REGION") or "us-east-1"
     where = os.environ.get("AWS_ENDPOINT_URL_STS") or f"https://sts.{region}.amazonaws.com"
-    asked = Request(where, urllib.parse.urlencode(form).encode(), {"Accept": "application/json"})
-    with urllib.request.urlopen(asked, timeout=30) as answer:
-        told = json.loads(answer.read())["AssumeRoleWithWebIdentityResponse"]
+    asked = Request(where, urlencode(form).encode(), {"Accept": "application/json"})
+    told = json.loads(fetch(asked))["AssumeRoleWithWebIdentityResponse"]
     given = told["AssumeRoleWithWebIdentityResult"]["Credentials"]
     return given["AccessKeyId"], given["SecretAccessKey"], given["SessionToken"]
 
@@ -268,12 +226,11 @@ def amazon_keys() -> tuple[str, str, str]:
 def of_agent(url: str) -> tuple[str, str, str]:
     """From the agent on the node, which gives a service account the keys of its role (EKS Pod Identity)."""
     asked = Request(url)
-    if file := os.environ.get("AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE"):
+    file = os.environ.get("AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE")
+    if file:
         with open(file) as opened:
             asked.add_header("Authorization", opened.read().strip())
-    opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
-    with opener.open(asked, timeout=30) as answer:
-        given = json.loads(answer.read())
+    given = json.loads(fetch(asked, proxies=False))
     return given["AccessKeyId"], given["SecretAccessKey"], given["Token"]
 
 

@@ -10,8 +10,6 @@ import math
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from functools import lru_cache
-from pathlib import Path
 from typing import Any
 
 from hostler import env, settings
@@ -24,6 +22,7 @@ from hostler.backends.kubernetes.names import owner_of
 from hostler.backends.kubernetes.shape import Shape, shape
 from hostler.backends.kubernetes.volumes import HOME
 from hostler.errors import UsageError
+from hostler.remote.standalone import standalone
 from hostler.spec.names import slug
 from hostler.spec.project import Fleet
 
@@ -244,6 +243,5 @@ def _check_store(fleet: Fleet, launch: Launch, found: Shape) -> None:
     )
 
 
-@lru_cache(maxsize=1)
 def boot() -> str:
-    return Path(__file__).with_name("boot.py").read_text()
+    return standalone("hostler.backends.kubernetes.boot")

@@ -88,8 +88,8 @@ def _project(name: str, script: str, metric: str, store: str) -> str:
 # resources: {{gpus: 1, cpus: 4, memory: 16GB}}
 # limits: {{time: 6h, hang: 30m}}
 # checkpoint: {{every: 5m, keep: 2}}
-# data: {{train: data/}}                # at $HOSTLER_DATA/train
-# outputs: [results/]                 # kept with the run; also all of $HOSTLER_OUTPUT_DIR
+# data: {{train: data/}}                # at $HOSTLER_DATA/train; {{path: data/, at: data}}: also there
+# outputs: [results/]                 # kept however large; what else the script writes here: up to 1 GB
 """
 
 

@@ -13,7 +13,7 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from math import inf
 from pathlib import Path
@@ -31,8 +31,8 @@ from hostler.records.checkpoint import checkpoints, outputs
 from hostler.records.checkpoint.restorer import row_of, rows_of
 from hostler.records.checkpoint.tree import hash_file, scan
 from hostler.records.rows import rows
-from hostler.records.run import control, resolve, tracked
-from hostler.records.run.log import RunKey
+from hostler.records.run import control, history, resolve, tracked
+from hostler.records.run.log import RunKey, RunLog
 from hostler.records.sweep import sweeps
 from hostler.spec import units
 from hostler.spec.folders import folder
@@ -106,12 +106,14 @@ def _pull(
     key = _original(store, key)
     with _staging(target) as staging:
         with arriving_in(staging):
-            found = [part for part, limit in parts.items() if _FETCH[part](store, key, staging / part, limit)]
+            fetched = {part: _FETCH[part](store, key, staging / part, limit) for part, limit in parts.items()}
+        found, large = [part for part in fetched if fetched[part]], [p for p in fetched if fetched[p] is None]
+        if "outputs" in parts:
+            for line in history.unkept(RunLog(store, key).read_on().entries):
+                _say(f"{name}: {line}")
         if not found:
-            raise MissingError(
-                f"{name} has no {' and no '.join(parts)} to bring", hint=f"hostler show {name}"
-            )
-        for part in set(parts) - set(found):
+            raise _nothing(name, parts, large)
+        for part in set(parts) - {*found, *large}:
             click.echo(f"hostler: {name} has no {part} to bring", err=True)
         size, fresh = scan(staging).size, fresh and not target.exists()
         names = _put(staging, target, yes=yes)
@@ -122,6 +124,13 @@ def _pull(
         return 1
     _report(target, found, names, size, as_json)
     return 0
+
+
+def _nothing(name: str, parts: Iterable[str], large: Sequence[str]) -> MissingError:
+    if large:
+        what = f"{name}: its {' and '.join(large)} hold only what is larger than --max"
+        return MissingError(what, hint=f"hostler pull {name} --all")
+    return MissingError(f"{name} has no {' and no '.join(parts)} to bring", hint=f"hostler show {name}")
 
 
 def _original(store: Store, key: RunKey) -> RunKey:
@@ -140,10 +149,10 @@ def _size(text: str) -> float:
         raise UsageError(f"--max {text}: {error}", hint="like 20MB") from None
 
 
-def _checkpoint(store: Store, key: RunKey, folder: Path, limit: float) -> bool:
+def _checkpoint(store: Store, key: RunKey, folder: Path, limit: float) -> bool | None:
     state = control.state_of(store, key)
     if limit < inf and _large(store, key, state.fresh_from, limit):
-        return False
+        return None
     restored = checkpoints.restore_newest(
         store, key.run, folder, after=state.fresh_from, before=NEWEST, say=_say
     )
@@ -168,17 +177,17 @@ def _large(store: Store, key: RunKey, after: int, limit: float) -> bool:
     return size > limit
 
 
-def _outputs(store: Store, key: RunKey, folder: Path, limit: float) -> bool:
+def _outputs(store: Store, key: RunKey, folder: Path, limit: float) -> bool | None:
     found = outputs.newest(store, key.run)
     if found is None:
         return False
-    attempt, rows = found
+    rows = found[1]
     large = {row.name: row.size for row in map(row_of, rows) if row.size > limit}
     for name, size in large.items():
         _say(f"{key.run}: {name} of {in_bytes(size)} is left there; --all brings it")
     small = [row for row in rows if row_of(row).name not in large]
-    outputs.fetch(store, key.run, attempt, small, folder)
-    return bool(small)
+    outputs.fetch(store, key.run, small, folder)
+    return True if small else None
 
 
 def _code(store: Store, key: RunKey, folder: Path, limit: float) -> bool:
@@ -197,7 +206,13 @@ def _trackers(store: Store, key: RunKey, folder: Path, limit: float) -> bool:
     return bool(tracked.fetch(store, key.run, folder))
 
 
-_FETCH = {"checkpoint": _checkpoint, "outputs": _outputs, "code": _code, "trackers": _trackers}
+# Whether it was brought; None: it is there, and too large.
+_FETCH: dict[str, Callable[[Store, RunKey, Path, float], bool | None]] = {
+    "checkpoint": _checkpoint,
+    "outputs": _outputs,
+    "code": _code,
+    "trackers": _trackers,
+}
 
 
 @contextmanager

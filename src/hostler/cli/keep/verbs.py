@@ -18,7 +18,7 @@ SMALL = "20MB"
 @click.argument("name")
 @click.option("--to", metavar="DIR", type=click.Path(path_type=Path), help="Where (default: ./NAME).")
 @click.option("--checkpoint", is_flag=True, help="Its newest checkpoint.")
-@click.option("--outputs", "left", is_flag=True, help="What it left.")
+@click.option("--outputs", "left", is_flag=True, help="Files it left, also where it worked.")
 @click.option("--code", is_flag=True, help="The code it ran.")
 @click.option("--trackers", "shown", is_flag=True, help="Event files and offline runs of trackers.")
 @click.option(

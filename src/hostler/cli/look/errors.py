@@ -8,7 +8,7 @@ from dataclasses import asdict
 import click
 
 from hostler.cli import here
-from hostler.cli.terminal import named_rows, output
+from hostler.cli.terminal import missing_file, named_rows, output
 from hostler.cli.terminal.screen import paint, title
 from hostler.records.rows import Row, rows
 from hostler.records.sweep.error_groups import Failed, Group, failed, groups
@@ -56,3 +56,6 @@ def _lines(group: Group, *, verbose: bool) -> Iterator[str]:
     yield from (f"  | {line}" for line in lines)
     if group.advice:
         yield f"  → {group.advice}"
+    yield from (f"  → {line}" for line in missing_file.lines({"message": group.message}, str))
+    if group.retry and "hostler retry" not in group.advice:
+        yield f"  → after a repair: {group.retry}"

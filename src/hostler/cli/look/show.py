@@ -11,7 +11,7 @@ from typing import Any
 import click
 
 from hostler.cli import here
-from hostler.cli.terminal import output
+from hostler.cli.terminal import missing_file, output
 from hostler.cli.terminal.screen import columns, paint, state, title
 from hostler.cli.terminal.table import state_text, with_others
 from hostler.records.run import resolve, run_details
@@ -53,6 +53,7 @@ def facts(found: Dossier) -> dict[str, Any]:
         "events": [asdict(one) for one in found.events],
         "checkpoints": [asdict(one) for one in found.checkpoints],
         "outputs": [{k: f[k] for k in ("name", "size", "sha256") if k in f} for f in found.outputs],
+        "unkept": found.unkept,
         "trackers": [asdict(one) for one in found.tracked],
         "environment": found.environment,
     }
@@ -79,6 +80,7 @@ def _lines(found: Dossier) -> Iterator[str]:
     yield from _section("attempts", _attempts(found))
     yield from _section("checkpoints", [_checkpoint(c) for c in found.checkpoints])
     yield from _section("outputs", _outputs(found))
+    yield from (paint(line, "red") for line in found.unkept)
     yield from _section("trackers", [_tracked(found, one) for one in found.tracked])
     yield from _section("environment", _environment(found))
     yield from _failure(found)
@@ -212,6 +214,7 @@ def _failure(found: Dossier) -> Iterator[str]:
     yield from (f"  {line}" for line in (failure.get("traceback") or "").splitlines())
     if failure.get("advice"):
         yield f"  → {advice(failure, found.row.name)}"
+    yield from (f"  → {line}" for line in missing_file.lines(failure, lambda: found.job.cwd))
 
 
 def _next(found: Dossier) -> list[tuple[str, str]]:

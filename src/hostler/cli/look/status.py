@@ -17,7 +17,7 @@ from hostler.records.rows import Row, rows
 from hostler.records.run.log import CAP
 from hostler.records.sweep import summary, sweeps
 from hostler.records.sweep.summary import Summary
-from hostler.spec.states import PAUSED, QUEUED
+from hostler.spec.states import FAILED, PAUSED, QUEUED
 from hostler.spec.units import show_duration, show_money
 from hostler.store import Store
 
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from hostler.records.launch.settlement import Spend
 
 HERE = "here"  # a fleet that no file names
+ERRORS = 3  # that are shown
 MANY = 20  # a sweep of more runs is one line, unless it is named
 MOST = 10_000  # of a sweep of more runs those that nobody has had are only counted
 
@@ -77,6 +78,8 @@ def command(
         click.echo(line)
     for line in _capped(store, found):
         click.echo(f"  → {line}", err=True)
+    for line in _failures(found):
+        click.echo(f"  {line}", err=True)
     return 0
 
 
@@ -105,6 +108,27 @@ def _capped(store: Store, found: list[Row]) -> list[str]:
     return [
         f"{name}: a cap was reached; {resuming(store, name)} goes on, hostler cost {name}" for name in names
     ]
+
+
+def _failures(found: list[Row]) -> list[str]:
+    """The error of failed runs, those that ended alike in one line, and the command that tries them again."""
+    alike: dict[str, list[str]] = {}
+    for row in found:
+        if row.state == FAILED and row.failure:
+            alike.setdefault(str(row.failure.get("message", "")), []).append(row.name)
+    if not alike:
+        return []
+    from hostler.records.sweep.error_groups import retry_command  # with all that groups failures
+
+    lines = [f"{_listed(names)} failed: {message}" for message, names in list(alike.items())[:ERRORS]]
+    more = len(alike) - len(lines)
+    lines += [f"{more} more: hostler errors"] if more else []
+    names = [name for names in alike.values() for name in names]
+    return [*lines, f"→ after a repair: {retry_command(names)}"]
+
+
+def _listed(names: list[str]) -> str:
+    return names[0] if len(names) == 1 else f"{names[0]} and {len(names) - 1} more"
 
 
 def resuming(store: Store, name: str) -> str:

@@ -10,6 +10,7 @@ import click
 
 from hostler.backends.registry import HERE
 from hostler.cli.terminal import output
+from hostler.fleet import option_forms
 from hostler.spec.project import Fleet
 from hostler.spec.units import show_duration
 from hostler.worker.claim.room import at_a_time, offer
@@ -34,7 +35,7 @@ def lines(found: Outlook, fleet: Fleet, price: float | None = None, together: st
             yield "  …"
         yield f"  {index:<{width}}  {output.params_line(job.params(index))}{_repeat(found, index)}"
     yield f"  {_counts(found)}"
-    for note in (*found.notes, *filter(None, [together])):
+    for note in (*option_forms.lines(job), *found.notes, *filter(None, [together])):
         yield f"  {note}"
     if found.other_code:
         yield f"  done by other code: {_names(found.other_code)}; --rerun changed repeats them"
@@ -77,6 +78,7 @@ def as_json(found: Outlook, fleet: Fleet, price: float | None = None) -> dict[st
         "seconds_per_run": found.seconds,
         "price_per_hour": hourly(fleet),
         "cost": cost(found, fleet),
+        "options": list(option_forms.lines(job)),
     }
 
 

@@ -78,8 +78,10 @@ def command(
 
 def _show(workers: Launcher, job: Job, costs: Outlay) -> int:
     """Print the plan and its price; nothing is submitted."""
+    from hostler.fleet import option_forms
+
     plan = workers.plan([job.name], runs=1, funded=costs.funded, hidden=workers.hidden([job]))
-    click.echo("\n".join([*pricing.lines(costs), plan.text]))
+    click.echo("\n".join([*option_forms.lines(job), *pricing.lines(costs), plan.text]))
     return 0
 
 
@@ -108,7 +110,7 @@ def _start(store: Store, workers: Launcher, done: Submitted, *, detach: bool, as
 
 def _job(project: Project, store: Store, words: tuple[str, ...], like: str | None) -> Job:
     if like:
-        return _like(store, like, words)
+        return _like(project, store, like, words)
     cwd = os.path.relpath(Path.cwd(), project.root)
     folder = "" if cwd == "." else cwd
     if not words or ("=" in words[0] and not os.path.exists(words[0])):
@@ -130,16 +132,20 @@ def _from_project(project: Project, words: tuple[str, ...], folder: str) -> Job:
     return draft(project, project.command, title=project.name, style=project.style, runs=[params], cwd=folder)
 
 
-def _like(store: Store, word: str, words: tuple[str, ...]) -> Job:
+def _like(project: Project, store: Store, word: str, words: tuple[str, ...]) -> Job:
     """An earlier run's job with other parameters: in its words, where those were verbatim."""
+    from hostler.fleet import option_forms
     from hostler.records.run import resolve
 
     key = resolve.run(store, word)
     old = sweeps.load(store, key.sweep)
     changes: dict[str, Any] = parse_pairs(words)
     params = merge(old.params(key.index), changes)
-    argv = with_params(old.command, changes) if old.style == "none" else old.command
-    return replace(old, command=tuple(argv), runs=(params,), title=old.title or old.name)
+    new = replace(old, runs=(params,), title=old.title or old.name)
+    if old.style != "none":
+        return option_forms.settled(new, project)
+    forms = option_forms.declared_style(old, project, changes)
+    return replace(new, command=with_params(old.command, changes, forms))
 
 
 def _token(project: Project) -> tuple[str, ...]:

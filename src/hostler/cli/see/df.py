@@ -8,7 +8,7 @@ from pathlib import Path
 
 import click
 
-from hostler import terminal
+from hostler import made_files, terminal
 from hostler.cli import here
 from hostler.cli.extras import needs
 from hostler.errors import HostlerError, UsageError
@@ -62,6 +62,7 @@ def _write(path: Path, write: Callable[[Path], object]) -> None:
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         write(path)
+        made_files.mark(path)
     except OSError as error:
         raise UsageError(
             f"{path} cannot be written: {error.strerror or error}", hint="name another file"

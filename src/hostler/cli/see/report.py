@@ -6,6 +6,7 @@ from pathlib import Path
 
 import click
 
+from hostler import made_files
 from hostler.cli import here
 from hostler.cli.extras import needs, telling
 from hostler.errors import UsageError
@@ -26,6 +27,7 @@ def command(
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text, encoding="utf-8")
+        made_files.mark(path)
     except OSError as error:
         raise UsageError(f"{path} cannot be written: {error.strerror}", hint="-o FILE") from None
     click.echo(path)

@@ -8,5 +8,6 @@ follow.py      follows a run: its log, whether a worker is at it, its exit code
 loglines.py    fragments of a log to whole lines
 halted.py      why a sweep is halted, and what lifts that
 hints.py       whether a worker takes waiting runs; the command that starts one
+missing_file.py  a file that a run missed: which rule left it out
 ask.py         asks before something cannot be undone
 """

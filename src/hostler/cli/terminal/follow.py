@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 from types import FrameType
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
@@ -106,7 +106,7 @@ def follow(
     if abandoned:
         click.echo(abandoned, err=True)
         return 1
-    return _report(state, key, pressed)
+    return _report(store, state, key, pressed)
 
 
 def exit_code(state: RunState) -> int:
@@ -121,16 +121,27 @@ def exit_code(state: RunState) -> int:
     return code if code > 0 else 128 - code
 
 
-def _report(state: RunState, key: RunKey, pressed: _Interrupts) -> int:
+def _report(store: Store, state: RunState, key: RunKey, pressed: _Interrupts) -> int:
     failure = (state.end or {}).get("failure") or {}
     if failure:
         click.echo(f"hostler: {key.sweep} failed ({failure['kind']}): {failure['message']}", err=True)
+        hint = ""
         if failure.get("advice"):
             from hostler.records.sweep.error_groups import advice  # with all that groups failures
 
-            click.echo(f"  → {advice(failure, key.sweep)}", err=True)
-        click.echo(f"  → hostler retry {key.sweep}   (with today's code, from its last checkpoint)", err=True)
-    elif state.state != DONE:
+            hint = advice(failure, key.sweep)
+            click.echo(f"  → {hint}", err=True)
+        from hostler.cli.terminal import missing_file  # with all that makes snapshots
+        from hostler.records.sweep import sweeps
+
+        for line in missing_file.lines(failure, lambda: sweeps.load(store, key.sweep).cwd):
+            click.echo(f"  → {line}", err=True)
+        if f"hostler retry {key.sweep}" not in hint:
+            then = "after a repair, with today's code, from its last checkpoint"
+            click.echo(f"  → hostler retry {key.sweep}   ({then})", err=True)
+    elif state.state == DONE:
+        _offer((state.end or {}).get("outputs"), key)
+    else:
         click.echo(f"hostler: {key.sweep} is {state.state}; hostler resume {key.sweep} goes on", err=True)
     if pressed.terminated:
         return 143
@@ -143,6 +154,16 @@ def _text() -> Text:
     from hostler.cli.terminal.loglines import Text  # a run that this terminal started does without
 
     return Text()
+
+
+def _offer(left: Any, key: RunKey) -> None:
+    """Name the files that the run left, and the command that brings them."""
+    if isinstance(left, dict) and left.get("files"):
+        from hostler.spec.units import show_size
+
+        count, size = int(left["files"]), show_size(int(left.get("size") or 0))
+        files = f"{count} file{'s' * (count != 1)} ({size})"
+        click.echo(f"hostler: kept {files}; hostler pull {key.sweep} brings them here", err=True)
 
 
 def _pressed(store: Store, key: RunKey, times: int) -> None:

@@ -11,16 +11,12 @@ from __future__ import annotations
 
 import random
 import shutil
-import socket
-import struct
 import tempfile
 import threading
 import time
 from collections.abc import Mapping, Sequence
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from types import TracebackType
-from urllib.parse import parse_qsl
 
 from hostler import env
 from hostler.emulators.gce.api.refusal import not_found, ordered
@@ -39,6 +35,7 @@ from hostler.emulators.gcs import GcsEmulator
 from hostler.emulators.gcs.faults import Fault
 from hostler.emulators.gcs.message import Answer, Refusal, Request
 from hostler.emulators.gcs.tokens import Tokens
+from hostler.emulators.serving import Handler, LoopbackServer
 
 
 def emulator(
@@ -195,23 +192,13 @@ CONTROL = "/_control/"
 SECRETS = "/v1/projects/"  # where Secret Manager begins, which has a host of its own at Google
 
 
-class Server(ThreadingHTTPServer):
-    daemon_threads = True
-    request_queue_size = 128
-
+class Server(LoopbackServer):
     def __init__(
         self, service: Service, faults: Faults, control: Control, secret_manager: SecretManager
     ) -> None:
-        super().__init__(("127.0.0.1", 0), _Handler)
+        super().__init__(_Handler)
         self.service, self.faults, self.control = service, faults, control
         self.secret_manager = secret_manager
-
-    @property
-    def host(self) -> str:
-        return f"127.0.0.1:{self.server_address[1]}"
-
-    def handle_error(self, request: object, client_address: object) -> None:
-        """Ignore a client that went away; its thread ends."""
 
     def aside(self, request: Request) -> Answer:
         """Answer requests outside the API: control calls, and the local machine's metadata server."""
@@ -223,14 +210,12 @@ class Server(ThreadingHTTPServer):
             return refusal.as_json()
 
 
-class _Handler(BaseHTTPRequestHandler):
-    protocol_version = "HTTP/1.1"
-    wbufsize = -1
-    disable_nagle_algorithm = True
+class _Handler(Handler):
     server: Server
 
-    def handle_any(self) -> None:
-        request = self._request()
+    def answer(self) -> None:
+        path, query, headers = self.head()
+        request = Request(self.command, path, query, headers, self.rfile.read(self.length()))
         at = locate(request)
         if at is not None:
             self._call(request, at)
@@ -240,11 +225,6 @@ class _Handler(BaseHTTPRequestHandler):
             self._send(self.server.aside(request))
         else:
             self._send(not_found(request.path).answer())
-
-    do_GET = do_PUT = do_POST = do_PATCH = do_DELETE = handle_any
-
-    def log_message(self, format: str, *args: object) -> None:
-        return
 
     def _call(self, request: Request, at: Route) -> None:
         service = self.server.service
@@ -257,28 +237,8 @@ class _Handler(BaseHTTPRequestHandler):
         if fault.delay:
             time.sleep(fault.delay)
         if fault.reset:
-            self._reset()
-            return
+            self.reset()
         self._send(answer)
 
     def _send(self, answer: Answer) -> None:
-        self.send_response(answer.status)
-        for name, value in answer.headers.items():
-            self.send_header(name, value)
-        self.send_header("Content-Length", str(len(answer.body)))
-        self.end_headers()
-        self.wfile.write(answer.body)
-
-    def _request(self) -> Request:
-        path, _, query = self.path.partition("?")
-        headers = {name.lower(): value for name, value in self.headers.items()}
-        body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
-        return Request(self.command, path, dict(parse_qsl(query, keep_blank_values=True)), headers, body)
-
-    def _reset(self) -> None:
-        """Not an orderly end: the peer gets a reset."""
-        self.close_connection = True
-        self.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
-        self.rfile.close()
-        self.wfile.close()
-        self.connection.close()
+        self.send(answer.status, answer.body, answer.headers)

@@ -48,7 +48,7 @@ class Cluster(Control):
     ) -> None:
         self._server = Server()
         self._folder = Path(folder)
-        network = Network(self._server.port)
+        network = Network(self._server.server_port)
         self._world = World(self._folder / "cluster", pace or Pace(), network)
         self._access = Access(self._world.storage)
         self._server.api, self._server.access = Api(self._world, self._access), self._access
@@ -94,7 +94,7 @@ class Cluster(Control):
 
     @property
     def url(self) -> str:
-        return f"https://127.0.0.1:{self._server.port}"
+        return f"https://{self._server.host}"
 
     @property
     def nodes(self) -> list[str]:

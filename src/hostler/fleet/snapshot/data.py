@@ -9,12 +9,13 @@ that is there already and old is written again, so that `hostler gc` leaves it.
 
 from __future__ import annotations
 
+import filecmp
 import os
 import secrets
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Protocol
 from urllib.parse import urlsplit
@@ -22,7 +23,8 @@ from urllib.parse import urlsplit
 from hostler.errors import MissingError, SpecError, StoreError
 from hostler.fleet.snapshot import memo
 from hostler.fleet.snapshot.archive import hash_file, pack
-from hostler.fleet.snapshot.tree import FILE, Node, Tree, scan
+from hostler.fleet.snapshot.ignore import OWN_FILE
+from hostler.fleet.snapshot.tree import FILE, Node, Tree, scan, shown
 from hostler.records import layout
 from hostler.records.checkpoint import bulk
 from hostler.spec.job import DataItem
@@ -48,6 +50,8 @@ class Entry(Protocol):
     def run(self) -> tuple[str, ...]: ...
     @property
     def out(self) -> str | None: ...
+    @property
+    def at(self) -> str | None: ...
 
 
 def data_items(
@@ -61,7 +65,38 @@ def data_items(
 ) -> tuple[DataItem, ...]:
     """The items of a job; what lies in the project is in the store when this returns. `watch` is told what is
     sent, and how much of it."""
-    return tuple(_item(entry, project, store, cache, clock, watch) for entry in entries)
+    items = ((entry, _item(entry, project, store, cache, clock, watch)) for entry in entries)
+    return tuple(replace(item, at=entry.at) for entry, item in items)
+
+
+def check_places(entries: Iterable[Entry], project: Path, code: Collection[str]) -> None:
+    """SpecError if data with `at` would lie where the code has another file; `code`: names of its files."""
+    for entry in entries:
+        clash = next(_in_the_way(entry, entry.at, project, code), None) if entry.at else None
+        if clash is not None:
+            raise SpecError(
+                f"data {entry.name!r}: at: {entry.at} is taken: the code has {shown(clash)}",
+                hint=f"choose another `at:`, or name that file in {OWN_FILE}",
+            )
+
+
+def _in_the_way(entry: Entry, at: str, project: Path, code: Collection[str]) -> Iterator[str]:
+    brought = Path(os.path.realpath(project / entry.path)) if entry.path else None
+    for name in code:
+        if name == at or name.startswith(f"{at}/"):
+            here = brought / name[len(at) + 1 :] if brought and name != at else brought
+            whole = brought is not None and brought.is_file() and name != at
+            if whole or (name == at and here is None) or (here and _differs(here, project / name)):
+                yield name
+        elif at.startswith(f"{name}/"):
+            yield name
+
+
+def _differs(brought: Path, code: Path) -> bool:
+    """Whether a file of data would hide one of code: equal ones may be both."""
+    if brought.is_dir():
+        return True
+    return brought.is_file() and not filecmp.cmp(brought, code, shallow=False)
 
 
 def _item(

@@ -44,6 +44,8 @@ class Rule:
     by_name: bool  # matches the last part alone, at any depth
     base: str
     above: str = ""  # for a rule of a folder above the project: the way from there down to it
+    text: str = ""  # as it stands in its file
+    origin: str = ""  # its file and line
 
     def matches(self, name: str, is_dir: bool) -> bool:
         if (self.folders_only and not is_dir) or not name.startswith(self.base):
@@ -73,13 +75,21 @@ class Ignore:
             return verdict
         return bool(decide(self.usual, name, is_dir)) or self._by_git(name, is_dir)
 
+    def why(self, name: str, is_dir: bool) -> str:
+        """The rule by which a name is ignored, as a person finds it."""
+        rules = [*self.git, *self.usual, *self.own]  # the last has the last word
+        rule = next((rule for rule in reversed(rules) if rule.matches(name, is_dir)), None)
+        if rule is None or not rule.origin:
+            return f"a rule of hostler's own{f' ({rule.text})' if rule else ''}"
+        return f"{rule.text} in {rule.origin}"
+
     def inside(self, name: str, folder: Path) -> Ignore:
         """The rules in force in a folder of this one that is not ignored."""
         base = f"{name}/" if name else ""
         return replace(
             self,
-            git=self.git + parse(_text(folder / GIT_FILE), base),
-            own=self.own + parse(_text(folder / OWN_FILE), base),
+            git=self.git + parse(_text(folder / GIT_FILE), base, f"{base}{GIT_FILE}"),
+            own=self.own + parse(_text(folder / OWN_FILE), base, f"{base}{OWN_FILE}"),
             only_tracked=bool(name) and self._matched_by_git(name) and decide(self.own, name, True) is None,
         )
 
@@ -109,17 +119,27 @@ def for_project(folder: Path, top: Path | None = None, tracked: Sequence[str] = 
     rules: tuple[Rule, ...] = ()
     if top is not None:
         above = [top, *reversed([p for p in folder.parents if top in p.parents])] if top != folder else []
-        rules = _as_seen_from(folder, top, parse(_text(top / ".git" / "info" / "exclude")))
+        exclude = top / ".git" / "info" / "exclude"
+        rules = _as_seen_from(folder, top, parse(_text(exclude), origin=".git/info/exclude"))
         for one in above:
-            rules += _as_seen_from(folder, one, parse(_text(one / GIT_FILE)))
+            rules += _as_seen_from(folder, one, parse(_text(one / GIT_FILE), origin=str(one / GIT_FILE)))
     kept = frozenset(part for name in tracked for part in _with_parents(name))
     return Ignore(git=rules, usual=parse(USUALLY), tracked=kept).inside("", folder)
 
 
-def parse(text: str, base: str = "") -> tuple[Rule, ...]:
-    """The rules of one ignore file."""
+def is_taken_back(project: Path, name: str) -> bool:
+    """Whether a line of .hostlerignore asks for the file by `!`."""
+    rules, parts = Ignore().inside("", project), name.split("/")
+    for n in range(1, len(parts)):
+        inner = "/".join(parts[:n])
+        rules = rules.inside(inner, project / inner)
+    return decide(rules.own, name, False) is False
+
+
+def parse(text: str, base: str = "", origin: str = "") -> tuple[Rule, ...]:
+    """The rules of one ignore file; `origin` is its name, for people."""
     lines = text.removeprefix("\ufeff").split("\n")
-    found = (_rule(line.removesuffix("\r"), base) for line in lines)
+    found = (_rule(line.removesuffix("\r"), base, origin, n) for n, line in enumerate(lines, start=1))
     return tuple(rule for rule in found if rule is not None)
 
 
@@ -131,8 +151,8 @@ def decide(rules: Sequence[Rule], name: str, is_dir: bool) -> bool | None:
     return None
 
 
-def _rule(line: str, base: str) -> Rule | None:
-    text = _without_trailing_spaces(line)
+def _rule(line: str, base: str, origin: str, number: int) -> Rule | None:
+    text = written = _without_trailing_spaces(line)
     if not text or text.startswith("#"):
         return None
     negated = text.startswith("!")
@@ -143,7 +163,8 @@ def _rule(line: str, base: str) -> Rule | None:
     if not text:
         return None
     pattern = re.compile(_regex(text.removeprefix("/"), by_name), re.DOTALL)
-    return Rule(pattern, negated, folders_only, by_name, base)
+    origin = f"{origin} (line {number})" if origin else ""
+    return Rule(pattern, negated, folders_only, by_name, base, text=written, origin=origin)
 
 
 def _without_trailing_spaces(line: str) -> str:

@@ -86,7 +86,7 @@ def _refuse(names: Iterable[str], kept: list[tuple[str, str]]) -> None:
 def _kept(job: Job) -> Iterator[tuple[str, str]]:
     yield from _each("`command`", job.command)
     yield from _each("`setup`", job.setup)
-    yield from _each("`resume`", job.resume)
+    yield from _each("`resume`", [*job.resume, *(word for words in job.resume_else for word in words)])
     yield from _each("`env`", job.env.values())
     yield from _each("`tags`", job.tags)
     yield from _each("its name", [job.title])

@@ -12,17 +12,17 @@ import os
 import secrets
 import subprocess
 import time
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
 from pathlib import Path
 
-from hostler import env
+from hostler import env, made_files
 from hostler.errors import MissingError
 from hostler.fleet.snapshot import memo
 from hostler.fleet.snapshot.archive import pack
-from hostler.fleet.snapshot.ignore import for_project
+from hostler.fleet.snapshot.ignore import for_project, is_taken_back
 from hostler.fleet.snapshot.size_limit import check_size
-from hostler.fleet.snapshot.tree import Node, Tree, scan
+from hostler.fleet.snapshot.tree import FOLDER, Node, Tree, scan
 from hostler.records import layout, reuse
 from hostler.settings import Sizes
 from hostler.store.base import NotFound, Store
@@ -57,7 +57,7 @@ def take(
     if not folder.is_dir():
         raise MissingError(f"the folder {folder} does not exist")
     git = read(folder)
-    tree = bring(_scan(folder, git, exclude))
+    tree = bring(_without_made(_scan(folder, git, exclude), cache or env.cache_dir()))
     check_size(tree, limits)
     place = (cache or env.cache_dir()) / "snapshots"
     sha, disturbed = _packed(tree, place, memo.of(folder, place.parent, place.name), clock())
@@ -109,6 +109,25 @@ def _scan(
     real = Path(os.path.realpath(folder))
     rules = for_project(real, git.top, git.tracked_ignored) if git else for_project(real)
     return scan(real, rules, exclude, meet, names=names)
+
+
+def _without_made(tree: Tree, cache: Path) -> Tree:
+    """The tree without reports, plots and tables of hostler's own, and folders that hold nothing else."""
+    marks, root = made_files.known(cache), tree.root
+    found = (node for node in tree.files if made_files.holds(marks, root / node.name, node.size))
+    made = {node.name for node in found if not is_taken_back(root, node.name)}
+    if not made:
+        return tree
+    left = [node for node in tree.nodes if node.name not in made]
+    held = {above for node in left if node.kind != FOLDER for above in _above(node.name)}
+    emptied = {above for name in made for above in _above(name)} - held
+    return replace(tree, nodes=tuple(node for node in left if node.name not in emptied))
+
+
+def _above(name: str) -> Iterator[str]:
+    while "/" in name:
+        name = name.rpartition("/")[0]
+        yield name
 
 
 def _packed(tree: Tree, place: Path, known: memo.Memo, now: float) -> tuple[str, tuple[str, ...]]:

@@ -323,9 +323,8 @@ def _of_outputs(store: Store, run: str) -> list[tuple[Record, list[str]]]:
     found = outputs.newest(store, run)
     if found is None:
         return []
-    attempt, rows = found
-    named = [{**row, "name": f"outputs/{row['name']}"} for row in rows]
-    return [(row, [layout.output_file(run, attempt, int(row["n"]))]) for row in named]
+    named = [{**row, "name": f"outputs/{row['name']}"} for row in found[1]]
+    return [(row, [layout.output_file(run, row["attempt"], int(row["n"]))]) for row in named]
 
 
 def _copy(store: Store, source: str, target: str) -> None:

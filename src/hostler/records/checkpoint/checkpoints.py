@@ -25,10 +25,10 @@ SLOW = 5.0  # seconds from which on a store is one that the training may overtak
 
 @dataclass(frozen=True, order=True)
 class Place:
-    """An attempt's step: where a checkpoint lies. The order is the order of choice."""
+    """Where a checkpoint lies. The order is the order of choice."""
 
     attempt: int
-    step: int
+    step: int  # the number of the save, not a step of the training
 
     @property
     def name(self) -> str:
@@ -162,13 +162,16 @@ def restore_newest(
     after: int = 0,
     before: int,
     say: Callable[[str], None] = lambda line: None,
+    fits: Callable[[], bool] = lambda: True,
 ) -> Checkpoint | None:
     """Restore the newest good checkpoint of attempts between `after` and `before` (a zombie must not go on
     from its successor's). Those in `skip` are used only as a last resort: an attempt failed on them
-    before it saved anything new."""
-    bad: set[Place] = set()
+    before it saved anything new. `fits`: whether `target`, as it is now, has the files that the script is
+    told to resume from; if that is true of no checkpoint, `target` is empty."""
+    bad, unfit = set[Place](), set[Place]()
     while True:
-        places = [p for p in committed(store, run) if after < p.attempt < before and p not in bad]
+        here = (p for p in committed(store, run) if after < p.attempt < before)
+        places = [p for p in here if p not in bad and p not in unfit]
         wanted = [p for p in places if p.name not in set(skip)] or places
         if not wanted:
             if bad:
@@ -176,6 +179,10 @@ def restore_newest(
                     f"no checkpoint of {run} can be used ({len(bad)} damaged)",
                     hint=f"hostler retry --fresh {run} starts it from the beginning",
                 )
+            if unfit:
+                say("starts from the beginning: no checkpoint has the files that `resume:` names")
+                shutil.rmtree(target)
+                target.mkdir()
             return None
         place = wanted[0]
         if places[0] != place:
@@ -192,7 +199,10 @@ def restore_newest(
             bad.add(place)
             say(f"checkpoint {place.name} is passed over ({error.message}): the one before it is used")
             continue
-        return checkpoint
+        if checkpoint.finished or fits():
+            return checkpoint
+        unfit.add(place)
+        say(f"checkpoint {place.name} is passed over: it has no file that `resume:` names")
 
 
 def retain(store: Store, run: str, own: int, keep: int) -> list[Place]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePath, PurePosixPath
 from typing import Any
@@ -24,6 +24,15 @@ class FileRow:
     def record(self) -> dict[str, Any]:
         mode, mtime = self.mode & 0o777, self.mtime_ns
         return {"name": self.name, "size": self.size, "mode": mode, "mtime": mtime, "link": self.link}
+
+    def as_list(self) -> list[Any]:
+        """All of it, as JSON has it."""
+        return [self.name, self.size, self.mtime_ns, self.inode, self.mode, self.link]
+
+    @classmethod
+    def from_list(cls, values: Sequence[Any]) -> FileRow:
+        name, size, mtime_ns, inode, mode, link = values
+        return cls(str(name), int(size), int(mtime_ns), int(inode), int(mode), str(link))
 
 
 @dataclass(frozen=True)

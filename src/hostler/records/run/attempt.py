@@ -98,7 +98,7 @@ class Attempt:
             if entry.get("token") == self._token:
                 self._closed, self._over = k, True
                 return
-            if entry["kind"] != log.STOP_REQUEST:
+            if log.closes(entry):
                 self._over = True
                 raise Fenced(f"{self.key.run}: attempt {self.number} was taken over")
 

@@ -155,7 +155,7 @@ class Followed:
         """The reason of a stop request, or None. Fenced once the attempt is over, however it ended."""
         with self._lock:
             self._log.read_on()
-        if any(entry["kind"] != log.STOP_REQUEST for entry in self._log.entries[self.number :]):
+        if any(map(log.closes, self._log.entries[self.number :])):
             raise Fenced(f"{self.key.run}: attempt {self.number} is over")
         return self.state.stop
 

@@ -11,6 +11,7 @@ metrics.bin      packed points, appended                     process → worker
 output.log       what it printed                             process → worker
 process.json     who runs, exit.json how it ended            supervisor → worker
 checkpoint/ output/ data/ work/                              the run's own folders
+root/work/                                                   in place of work/, where data lies beside it
 """
 
 from __future__ import annotations
@@ -23,11 +24,13 @@ from pathlib import Path
 from typing import Any
 
 from hostler.frozen import dataclass
+from hostler.spec.names import WORK
 
 
 @dataclass(frozen=True)
 class Handoff:
     folder: Path
+    neighbours: bool = False  # data lies beside the working folder
 
     @cached_property
     def params(self) -> Path:
@@ -83,7 +86,7 @@ class Handoff:
 
     @cached_property
     def work(self) -> Path:
-        return self.folder / "work"
+        return self.folder / "root" / WORK if self.neighbours else self.folder / WORK
 
     def make(self, params: Mapping[str, Any]) -> None:
         self.folder.mkdir(parents=True, exist_ok=True)

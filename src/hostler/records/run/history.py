@@ -82,6 +82,14 @@ def closing(entries: Sequence[Record], attempt: int) -> Record | None:
     return None
 
 
+def unkept(entries: Sequence[Record]) -> list[str]:
+    """Lines on files that the newest attempt which left any could not keep."""
+    told = (one["outputs"] for one in reversed(entries) if isinstance(one.get("outputs"), dict))
+    left: Record = next(told, {})
+    lines = left.get("unkept")
+    return [str(line) for line in lines] if isinstance(lines, list) else []
+
+
 _EVENTS = {log.STOP_REQUEST: "asked to stop", log.REOPEN: "queued again"}
 
 

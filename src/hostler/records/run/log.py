@@ -70,7 +70,12 @@ def heads(store: Store, sweep: str, after: str = "") -> dict[str, int]:
     return {run: int(rest[:-5]) for run, rest in last.items() if layout.is_run(run)}
 
 
-def entry(data: bytes, key: str) -> Record:
+def closes(entry: Record) -> bool:
+    """Whether an entry that follows an attempt's claim closes the attempt: every one but a stop request."""
+    return entry["kind"] != STOP_REQUEST  # type: ignore[no-any-return]
+
+
+def parse_entry(data: bytes, key: str) -> Record:
     """The entry of a run's log, or the copy of an end, that these bytes hold: every field that readers use is
     of its type. DamagedError otherwise."""
     record = checked(decode(data, key), FIELDS, key)
@@ -188,7 +193,7 @@ class RunLog:
             blob = self._store.get(self._next_key())
         except NotFound:
             return False
-        self.entries.append(entry(blob.data, self._next_key()))
+        self.entries.append(parse_entry(blob.data, self._next_key()))
         return True
 
     def _next_key(self) -> str:

@@ -12,7 +12,7 @@ from hostler.records.body import Record
 from hostler.records.checkpoint import checkpoints, outputs
 from hostler.records.rows import Row, rows
 from hostler.records.run import surroundings, tracked
-from hostler.records.run.history import Event, Try, events, tries
+from hostler.records.run.history import Event, Try, events, tries, unkept
 from hostler.records.run.log import RunKey, RunLog
 from hostler.records.run.state import RunState, fold
 from hostler.records.run.tracked import Tracked
@@ -46,6 +46,7 @@ class Dossier:
     metrics: dict[str, dict[str, float]]  # last, min, max, and the step of the last
     checkpoints: list[Saved]  # newest first
     outputs: list[Record]  # name, size, sha256
+    unkept: list[str]  # a line for each reason why files of its working folder are not among them
     environment: Record | None  # of the newest attempt that wrote one
     result: Record | None  # what finish() was given
     tracked: list[Tracked]  # in tracking tools
@@ -75,6 +76,7 @@ def read(store: Store, key: RunKey, say: Say = lambda line: None) -> Dossier:
         metrics=_metrics(store, key, state, say),
         checkpoints=_saved(store, key.run, say),
         outputs=_whole(lambda: _outputs(store, key.run, numbers), [], say),
+        unkept=unkept(entries),
         environment=next(filter(None, map(ran_on, numbers)), None),
         result=(state.end or {}).get("result"),
         tracked=_whole(lambda: tracked.read(store, key.run), [], say),

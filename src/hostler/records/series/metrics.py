@@ -153,6 +153,16 @@ def read(store: Store, run: str, attempt: int, *, cache: FragmentCache | None = 
     return chain((cache or FragmentCache()).update(store, run), attempt)
 
 
+def predecessor(store: Store, run: str, attempt: int) -> int:
+    """The attempt that this one went on from; 0 if it began at the beginning, or never began."""
+    for entry in store.list(layout.metrics(run)):
+        place = layout.split_fragment(entry.key)
+        if place and place[:2] == (attempt, 0):
+            origin = _decode(store.get(entry.key).data, entry.key).origin
+            return origin.attempt if origin and origin.attempt < attempt else 0
+    return 0
+
+
 class FragmentCache:
     """Fragments already read; a fragment is immutable, so only new names are fetched."""
 

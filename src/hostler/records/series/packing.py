@@ -107,7 +107,7 @@ def end_of(store: Store, key: RunKey, k: int) -> Record | None:
     """Entry k, if it is an end."""
     at = layout.log_entry(key.sweep, key.run, k)
     try:
-        entry = log.entry(store.get(at).data, at)
+        entry = log.parse_entry(store.get(at).data, at)
     except NotFound:
         return None
     if any(part not in total for total in (entry.get("metrics") or {}).values() for part in segments.PARTS):

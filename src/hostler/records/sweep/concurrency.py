@@ -92,7 +92,7 @@ class Turns:
 
     def _holds(self, name: str, turn: Turn) -> bool:
         mark = (turn.run, turn.attempt)
-        if mark not in self._over and is_over(self._store, RunKey(name, turn.run), turn.attempt):
+        if mark not in self._over and is_attempt_closed(self._store, RunKey(name, turn.run), turn.attempt):
             self._over.add(mark)
         return mark not in self._over
 
@@ -104,13 +104,13 @@ class Turns:
             self._read.pop(key, None)
 
 
-def is_over(store: Store, key: RunKey, attempt: int) -> bool:
+def is_attempt_closed(store: Store, key: RunKey, attempt: int) -> bool:
     """Whether an attempt has been closed: its log goes on with more than stop requests."""
     k = attempt + 1
     while True:
         at = layout.log_entry(key.sweep, key.run, k)
         try:
-            if log.entry(store.get(at).data, at)["kind"] != log.STOP_REQUEST:
+            if log.closes(log.parse_entry(store.get(at).data, at)):
                 return True
         except NotFound:
             return False

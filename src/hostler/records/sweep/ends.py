@@ -7,7 +7,7 @@ from collections.abc import Collection
 from hostler.errors import DamagedError, NewerFormatError
 from hostler.records import layout
 from hostler.records.body import Record
-from hostler.records.run.log import entry
+from hostler.records.run.log import parse_entry
 from hostler.store import NotFound, Store
 
 WHOLE = 20  # so many looks pass over the runs at the beginning that have ended; then one looks at all
@@ -47,7 +47,7 @@ class EndReader:
 
     def _read(self, key: str, run: str, k: int) -> None:
         try:
-            self.ends[run] = entry(self._store.get(key).data, key)
+            self.ends[run] = parse_entry(self._store.get(key).data, key)
         except NotFound:
             return
         except (DamagedError, NewerFormatError):  # a copy: the search does without it

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -12,8 +13,10 @@ from hostler.records.rows import Row
 from hostler.records.run import control
 from hostler.records.run.history import Try, tries
 from hostler.records.run.state import UNREADABLE
-from hostler.spec.states import DONE, ENDED
+from hostler.spec.states import DONE, ENDED, FAILED
 from hostler.store import Store
+
+NAMED = 3  # runs that a command names one by one
 
 
 @dataclass(frozen=True)
@@ -40,6 +43,7 @@ class Group:
     advice: str
     traceback: str
     signature: str
+    retry: str = ""  # the command that tries its failed runs again
 
 
 def groups(failed: Sequence[Failed]) -> list[Group]:
@@ -62,6 +66,7 @@ def _group(alike: list[Failed]) -> Group:
         advice=advice(last.failure, last.run),
         traceback=str(last.failure.get("traceback") or ""),
         signature=last.signature,
+        retry=retry_command([one.run for one in alike if one.state == FAILED]),
     )
 
 
@@ -92,5 +97,14 @@ def _failing(store: Store, row: Row) -> list[Try]:
 
 
 def advice(failure: Record, name: str) -> str:
-    """Advice about a failure, with the run's own name in the command."""
-    return str(failure.get("advice") or "").replace("hostler logs RUN", f"hostler logs {name}")
+    """Advice about a failure, with the run's own name in its commands."""
+    said = str(failure.get("advice") or "")
+    return re.sub(r"(hostler [^`;,]*?)\bRUN\b", lambda found: found[1] + name, said)
+
+
+def retry_command(names: Iterable[str]) -> str:
+    """The command that tries these runs again, or, if they are many, all failed runs of their sweeps."""
+    runs = list(dict.fromkeys(names))
+    if len(runs) > NAMED:
+        runs = list(dict.fromkeys(name.partition("/")[0] for name in runs))
+    return f"hostler retry {' '.join(runs)}" if runs else ""

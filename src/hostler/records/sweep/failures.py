@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from hostler.errors import DamagedError, NewerFormatError
 from hostler.records import layout
-from hostler.records.run.log import entry as log_entry
+from hostler.records.run.log import parse_entry
 from hostler.records.sweep import sweeps
 from hostler.spec.states import FAILED
 from hostler.store import NotFound, Store
@@ -26,7 +26,7 @@ def halt_if_repeated(store: Store, sweep: str) -> bool:
     signatures, last = set(), {}
     for entry in newest:
         try:
-            last = log_entry(store.get(entry.key).data, entry.key)
+            last = parse_entry(store.get(entry.key).data, entry.key)
         except (NotFound, DamagedError, NewerFormatError):
             return False
         signatures.add(last.get("signature", "") if last.get("state") == FAILED else "")

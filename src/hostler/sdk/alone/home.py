@@ -100,7 +100,7 @@ class AloneHome:
         config = {"config": chosen} if (chosen := handoff.read(self.folder.chosen)) else {}
         trackers = {"trackers": self._feeds.urls()} if self._feeds else {}
         filled = self._delivery.filled(outcome, time.monotonic() - self._begun)
-        return replace(filled, more={**config, **trackers})
+        return replace(filled, more={**config, **trackers, **self._delivery.left})
 
     def _end(self, outcome: Outcome, *, trusted: bool = True) -> None:
         """Everything into the store, the end last; what it does not take is left for the next start.

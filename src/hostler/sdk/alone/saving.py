@@ -1,29 +1,28 @@
 """The saver of a run by hand. Loaded when there is something to save; a run that only logs never loads it.
 
 A note on the local disk says in which state the script's own files were last seen at rest. Whoever starts the
-script after a kill takes them only if they are still in that state: else they may be half written.
+script after a kill takes those that are still in that state: others may be half written.
 """
 
 from __future__ import annotations
 
-import hashlib
 import time
 from collections.abc import Callable, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from hostler.attempt.delivery import Delivery
-from hostler.attempt.folder import split
-from hostler.attempt.saver import Saver
+from hostler.attempt.folder_parts import NOTHING, Declared
+from hostler.attempt.folder_watch import FolderWatch
+from hostler.attempt.saver import Saver, Target
 from hostler.records import layout
 from hostler.records.body import Record
 from hostler.records.checkpoint import checkpoints
-from hostler.records.checkpoint.tree import TreeScan, scan
+from hostler.records.checkpoint.tree import FileRow, TreeScan
 from hostler.records.run import handoff
 from hostler.settings import Timing
 from hostler.spec.job import Checkpointing
-
-NOTHING = TreeScan(())
 
 
 def living(
@@ -35,60 +34,64 @@ def living(
     say: Callable[[str], None],
 ) -> Saver:
     """The saver of this process. All that is in the folder is new, unless it was restored just now."""
-    known, rested = NOTHING, NOTHING
-    if delivery.restored:
-        known = split(scan(delivery.folder.checkpoint)).all
-        rested = split(known).others
-        _write(delivery, rested)
-    return _saver(
-        delivery, policy, timing, steady, say, known, rested, 0, lambda rows: _write(delivery, rows)
-    )
+    note = partial(handoff.write, _note(delivery))
+    watch = _watch(delivery, timing, steady, say, None if delivery.restored else {}, note)
+    return _saver(delivery, policy, watch, say, None if delivery.restored else NOTHING, 0)
 
 
 def left_behind(delivery: Delivery, timing: Timing, *, say: Callable[[str], None]) -> Saver:
     """The saver of a process that was killed, for what it left in its folder."""
     run, number = delivery.attempt.key.run, delivery.attempt.number
-    left = split(scan(delivery.folder.checkpoint))
     keys = [entry.key for entry in delivery.store.list(layout.checkpoints(run))]
     places = filter(None, map(layout.split_checkpoint, keys))
     used = [step for attempt, step in places if attempt == number]
     saved = [place for place in checkpoints.committed(delivery.store, run) if place.attempt == number]
     newest = checkpoints.read(delivery.store, run, saved[0]).record["files"] if saved else []
-    known = left.all if _told(newest) == _told([row.record() for row in left.all.rows]) else NOTHING
-    rested = left.others if _is_at_rest(delivery, left.others) else NOTHING
-    policy, last = Checkpointing(), max(used, default=0)
-    return _saver(delivery, policy, timing, lambda: False, say, known, rested, last, lambda rows: None)
+    noted = handoff.read(_note(delivery)) or {}
+    watch = _watch(delivery, timing, lambda: False, say, noted, lambda memory: None)
+    here = {_told(row.record()): row for row in watch.rows()}
+    known = [here.get(_told(row)) or _elsewhere(row) for row in newest]
+    return _saver(delivery, Checkpointing(), watch, say, TreeScan(tuple(known)), max(used, default=0))
+
+
+def _watch(
+    delivery: Delivery,
+    timing: Timing,
+    steady: Callable[[], bool],
+    say: Callable[[str], None],
+    memory: Record | None,
+    note: Callable[[dict[str, Any]], None],
+) -> FolderWatch:
+    return FolderWatch(
+        delivery.folder.checkpoint,
+        settle=timing.settle,
+        steady=steady,
+        say=lambda line: say(f"{delivery.attempt.key.run}: {line}"),
+        declared=lambda: Declared.read(handoff.read(delivery.folder.atomic)),
+        memory=memory,
+        note=note,
+    )
 
 
 def _saver(
     delivery: Delivery,
     policy: Checkpointing,
-    timing: Timing,
-    steady: Callable[[], bool],
+    watch: FolderWatch,
     say: Callable[[str], None],
-    known: TreeScan,
-    rested: TreeScan,
+    known: TreeScan | None,
     last: int,
-    note_rest: Callable[[TreeScan], None],
 ) -> Saver:
     run = delivery.attempt.key.run
-    return Saver(
+    target = Target(
         delivery.store,
         run,
         delivery.attempt.number,
-        delivery.folder.checkpoint,
-        policy,
-        settle=timing.settle,
-        steady=steady,
         covered=lambda record: _covered(delivery, record),
         guard=delivery.status.guard,
-        say=lambda line: say(f"{run}: {line}"),
-        clock=time.monotonic,
-        wall=time.time,
-        known=known,
-        rested=rested,
         last=last,
-        note_rest=note_rest,
+    )
+    return Saver(
+        target, watch, policy, say=lambda line: say(f"{run}: {line}"), clock=time.monotonic, known=known
     )
 
 
@@ -105,33 +108,11 @@ def _note(delivery: Delivery) -> Path:
     return delivery.folder.folder / "rested.json"
 
 
-def _write(delivery: Delivery, rows: TreeScan) -> None:
-    handoff.write(_note(delivery), {"sha256": _digest(_fragile(delivery, rows))})
+def _told(row: Record) -> tuple[Any, ...]:
+    """A file by what a copy has in common with it: a symbolic link's time is its own."""
+    return row["name"], row["size"], row["link"], 0 if row["link"] else row["mtime"]
 
 
-def _is_at_rest(delivery: Delivery, rows: TreeScan) -> bool:
-    """Whether no file of a killed process can be half written."""
-    fragile = _fragile(delivery, rows)
-    noted = handoff.read(_note(delivery)) or {}
-    return not fragile.rows or noted.get("sha256") == _digest(fragile)
-
-
-def _fragile(delivery: Delivery, rows: TreeScan) -> TreeScan:
-    """Files that a kill may leave half written: all but those that their writer said survive it."""
-    names = (handoff.read(delivery.folder.atomic) or {}).get("names", [])
-    return TreeScan(
-        tuple(
-            row
-            for row in rows.rows
-            if not any(row.name == name or row.name.startswith(f"{name}/") for name in names)
-        )
-    )
-
-
-def _digest(rows: TreeScan) -> str:
-    return hashlib.sha256(repr(rows).encode()).hexdigest()
-
-
-def _told(rows: list[Record]) -> set[tuple[Any, ...]]:
-    """Files by what a copy has in common with them: a symbolic link's time is its own."""
-    return {(row["name"], row["size"], row["link"], 0 if row["link"] else row["mtime"]) for row in rows}
+def _elsewhere(row: Record) -> FileRow:
+    """A file that is in the store alone."""
+    return FileRow(row["name"], row["size"], row["mtime"], 0, row["mode"], row["link"])

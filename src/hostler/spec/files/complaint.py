@@ -41,6 +41,8 @@ def _path(error: Found) -> Path:
     loc: Path = tuple(step for step in error["loc"] if step != "[key]")
     if loc[:1] == ("fleets",) and len(loc) > 2:
         loc = (*loc[:2], *loc[3:])
+    if loc[:1] == ("style",):
+        loc = ("style", *loc[2:])
     if error["type"] == "union_tag_invalid":
         return (*loc, "backend")
     key = error.get("ctx", {}).get("key")

@@ -39,12 +39,15 @@ def words(value: Any) -> Any:
     raise ValueError(f"{value!r} is not a command (a text or a list of words)")
 
 
-def whole_command(resume: tuple[str, ...]) -> bool:
-    """Whether `resume` stands in place of the command, instead of being added to it.
-
-    It is added if it begins like an argument: with a dash, a placeholder, or as key=value.
-    """
-    return bool(resume) and not re.match(r"-|\{|[\w.+-]+=", resume[0])
+def alternatives(value: Any) -> Any:
+    """`resume`: one command, or a list of them. A list is of commands if it holds lists, or if every entry is
+    a text of several words; else its entries are the words of one."""
+    if not isinstance(value, list) or not value:
+        return (words(value),)
+    texts = all(isinstance(entry, str) and len(entry.split()) > 1 for entry in value)
+    if texts or any(isinstance(entry, list) for entry in value):
+        return tuple(words(entry) for entry in value)
+    return (words(value),)
 
 
 def as_text(value: Any) -> Any:
@@ -127,6 +130,15 @@ def output_path(value: str) -> str:
     except (ValueError, NotImplementedError) as error:
         raise ValueError(f"{value!r} is not a pattern: {error}") from None
     return value
+
+
+def outputs(value: Any) -> Any:
+    """A list of paths, a single one, or `none`: nothing is kept but the output folder."""
+    if value == "none":
+        return ()
+    if isinstance(value, str) and not set(value) & set("/.*?[~"):
+        raise ValueError(f"{value!r} is neither none nor a list of paths (like [{value}/])")
+    return listed(value)
 
 
 def gpu(value: str) -> str:

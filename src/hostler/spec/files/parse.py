@@ -20,7 +20,9 @@ from pydantic import (
     BaseModel,
     BeforeValidator,
     ConfigDict,
+    Discriminator,
     Field,
+    Tag,
     ValidationError,
     WithJsonSchema,
     create_model,
@@ -29,11 +31,12 @@ from pydantic import (
 from pydantic_core import PydanticCustomError
 
 from hostler.errors import MissingError, NewerFormatError, SpecError
-from hostler.spec import job, project, tracking, units
+from hostler.spec import job, project, resume, style, tracking, units
 from hostler.spec.files import entries, tracking_words
 from hostler.spec.files.complaint import complaint
 from hostler.spec.files.otherwords import said_here
 from hostler.spec.files.yaml12 import Document, load
+from hostler.spec.names import place_of_data
 from hostler.spec.nearest import did_you_mean
 
 FORMAT = 1
@@ -110,10 +113,15 @@ Texts = Annotated[tuple[Text, ...], BeforeValidator(entries.listed), WithJsonSch
 Lines = Annotated[tuple[str, ...], BeforeValidator(entries.lines), WithJsonSchema(_ONE_OR_MORE)]
 Loose = Annotated[str, BeforeValidator(entries.as_text), WithJsonSchema({})]
 Words = Annotated[tuple[str, ...], BeforeValidator(entries.words), WithJsonSchema(_ONE_OR_MORE)]
+Alternatives = Annotated[
+    tuple[tuple[str, ...], ...],
+    BeforeValidator(entries.alternatives),
+    WithJsonSchema({"anyOf": [{"type": "string"}, {"type": "array", "items": _ONE_OR_MORE}]}),
+]
 Variable = Annotated[str, AfterValidator(entries.variable)]
 Variables = Annotated[tuple[Variable, ...], BeforeValidator(entries.listed), WithJsonSchema(_ONE_OR_MORE)]
 Output = Annotated[Text, AfterValidator(entries.output_path)]
-Outputs = Annotated[tuple[Output, ...], BeforeValidator(entries.listed), WithJsonSchema(_ONE_OR_MORE)]
+Outputs = Annotated[tuple[Output, ...], BeforeValidator(entries.outputs), WithJsonSchema(_ONE_OR_MORE)]
 Part = Annotated[str, AfterValidator(entries.name_part)]
 Seconds = Annotated[float, BeforeValidator(units.duration), Field(gt=0), WithJsonSchema(_NUMBER_OR_TEXT)]
 Bytes = Annotated[int, BeforeValidator(units.size), Field(gt=0), WithJsonSchema(_NUMBER_OR_TEXT)]
@@ -219,6 +227,7 @@ class _Data(_Table):
     url: Annotated[str, AfterValidator(entries.data_url)] | None = None
     run: Words | None = None
     out: Text | None = None
+    at: Annotated[Text, AfterValidator(place_of_data)] | None = None
 
     @model_validator(mode="after")
     def _one_source(self) -> _Data:
@@ -247,13 +256,31 @@ class FleetKeys(_Table):
     resources: _Resources | None = None
 
 
+class _Form(_Table):
+    booleans: Literal[style.BOOLEANS] | None = None  # type: ignore[valid-type]
+    lists: Literal[style.LISTS] | None = None  # type: ignore[valid-type]
+    assign: Literal[style.ASSIGN] | None = None  # type: ignore[valid-type]
+
+
+class _Style(_Form):
+    keys: dict[Text, _Form] | None = None  # where a script mixes
+
+
+_StyleWord = Annotated[Literal["flags", "equals", "hydra", "json", "env", "none"], Tag("word")]
+_StyleTable = Annotated[_Style, Tag("table")]
+
+
+def _style_kind(value: Any) -> str:
+    return "table" if isinstance(value, (dict, _Style)) else "word"
+
+
 class _Project(_Table):
     format: Amount | None = None
     version: Amount | None = None
     name: Annotated[Text, BeforeValidator(entries.as_text)] | None = None
     command: Words | None = None
-    resume: Words | None = None
-    style: Literal["flags", "equals", "hydra", "json", "env", "none"] | None = None
+    resume: Alternatives | None = None
+    style: Annotated[_StyleWord | _StyleTable, Discriminator(_style_kind)] | None = None
     setup: Words | None = None
     python: _Python | None = None
     env: dict[Variable, Loose] | None = None
@@ -297,7 +324,9 @@ def _at(key: str, message: str, hint: str = "") -> PydanticCustomError:
 
 _TABLES = frozenset({"python", "resources", "limits", "checkpoint", "notify"})
 # Keys whose value in the file is not the one of the same name in a Project.
-_OTHER_FORM = frozenset({"format", "version", "store", "resume", "data", "fleets", "git", "git_token"})
+_OTHER_FORM = frozenset(
+    {"format", "version", "store", "resume", "style", "data", "fleets", "git", "git_token"}
+)
 
 
 def over(given: _Project, base: project.Project, but: Collection[str] = ()) -> project.Project:
@@ -306,15 +335,25 @@ def over(given: _Project, base: project.Project, but: Collection[str] = ()) -> p
     found: dict[str, Any] = {k: getattr(given, k) for k in keys - _OTHER_FORM - set(_TABLES)}
     for key in keys & _TABLES:
         found[key] = replace(getattr(base, key), **getattr(given, key).model_dump(exclude_unset=True))
+    if "retries" in found:
+        found["retries_given"] = True
     if given.env:
         found["env"] = {**base.env, **given.env}
+    if given.style:
+        word = given.style if isinstance(given.style, str) else "flags"
+        forms = _forms(given.style) if isinstance(given.style, _Style) else style.Style()
+        found |= {"style": word, "forms": forms}
     if given.store:
         found["store"] = entries.store_place(given.store, base.root)
     if given.resume:
-        found |= {"resume": given.resume, "resume_whole": entries.whole_command(given.resume)}
+        first, *others = given.resume
+        found |= {"resume": first, "resume_whole": resume.is_whole_command(first)}
+        found |= {"resume_else": tuple(others)}
     if given.data:
         named = {k: project.DataEntry(k, **v.model_dump(exclude_unset=True)) for k, v in given.data.items()}
         found["data"] = {**base.data, **named}
+    if given.outputs is not None:
+        found["collect"] = bool(given.outputs)
     if given.fleets:
         nodes = found.get("resources", base.resources).nodes
         fleets = {name: _fleet(name, fleet, nodes) for name, fleet in given.fleets.items()}
@@ -324,6 +363,12 @@ def over(given: _Project, base: project.Project, but: Collection[str] = ()) -> p
     if given.git:
         found["git"] = replace(given.git, token_secret=given.git_token)
     return replace(base, **found)
+
+
+def _forms(given: _Style) -> style.Style:
+    table = given.model_dump(exclude_unset=True)
+    keys = {key: style.Form(**form) for key, form in table.pop("keys", {}).items()}
+    return style.Style(style.Form(**table)).given(keys)
 
 
 def _fleet(name: str, given: FleetKeys, nodes: int) -> project.Fleet:

@@ -152,10 +152,10 @@ def _runs(method: str, counts: list[int | None], cap: Any) -> int | None:
 
 
 _DEFAULT = ["${env}", "${interpreter}", "${program}", "${args}"]
-_ARGS = {
+_ARGS: dict[str, Any] = {
     "${args}": "flags",
     "${args_no_hyphens}": "equals",
-    "${args_no_boolean_flags}": "flags",
+    "${args_no_boolean_flags}": {"booleans": "bare"},
     "${args_json}": "json",
     "${args_json_file}": "json",
 }
@@ -170,7 +170,7 @@ def command_of(document: Document, notes: list[str]) -> dict[str, Any]:
         return {}
     words = _DEFAULT if given is None else _listed(given, document)
     found: list[str] = []
-    style = "none"
+    style: Any = "none"
     for n, word in enumerate(words):
         text = str(word)
         if text in _ARGS:
@@ -202,8 +202,6 @@ def _arguments(macro: str, notes: list[str], *, last: bool) -> list[str]:
         return ["{params_file}"]
     if macro == "${args_json}":
         return ["{params_json}"]
-    if macro == "${args_no_boolean_flags}":
-        notes.append("${args_no_boolean_flags}: true is written --key true, false --key false")
     if not last:
         notes.append(f"{macro}: parameters come after all other words of the command")
     return []

@@ -54,7 +54,7 @@ class Claimer:
         self._full.clear()
 
     def is_full(self, job: Job) -> bool:
-        """Whether the sweep allows no more at once, as this look has seen it."""
+        """Whether all `parallel` turns of the sweep are taken, as this look has seen it."""
         if job.parallel is not None and job.name not in self._full:
             self._full[job.name] = not self._turns.free(job)
         return self._full.get(job.name, False)

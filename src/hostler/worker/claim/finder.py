@@ -1,5 +1,7 @@
 """The finder lists open runs, watches for workers that stand still, and has a run claimed for this worker.
 
+Which open runs are free, and whose worker is lost, `open_runs.py` decides; `claimer.py` claims.
+
 Most claims come from a glance (`untouched_runs.py`), which sees what nobody has touched. A deep look sees
 all that is open: what was given back, what a lost worker held, what is paused; it is taken when a glance
 finds nothing, and once a lease. A random choice among the first few keeps workers from each other's way. A

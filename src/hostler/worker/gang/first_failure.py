@@ -65,6 +65,5 @@ def _order(end: tuple[int, Verdict]) -> tuple[int, int]:
 def _verdict(node: int, end: Mapping[str, object]) -> Verdict:
     kind = str(end.get("kind") or ERROR)
     said = str(end.get("message") or kind)
-    return Verdict(
-        kind, f"node {node}: {said}", str(end.get("traceback") or ""), str(end.get("signature") or kind)
-    )
+    facts = {name: str(end.get(name) or "") for name in ("traceback", "error", "where")}
+    return Verdict(kind, f"node {node}: {said}", signature=str(end.get("signature") or kind), **facts)

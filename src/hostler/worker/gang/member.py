@@ -11,6 +11,7 @@ import threading
 import traceback
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from typing import TypeVar
 
 from hostler import env
@@ -38,7 +39,7 @@ from hostler.worker.prepare import inputs
 from hostler.worker.prepare.prepare import Prepared, prepare
 from hostler.worker.process.launching import launched
 from hostler.worker.process.process import Exit, Process
-from hostler.worker.run import leftovers, run_folders
+from hostler.worker.run import leftovers, option_forms, run_folders
 from hostler.worker.run.conclude import GOING, LEAVING, PREEMPTED, UNREACHABLE
 from hostler.worker.run.failure import Verdict, classify, unready
 from hostler.worker.run.invocation import invocation
@@ -161,6 +162,7 @@ class Member:
         self.attempt.look()
         asked, command = self._job.params(key.index), self._job.command_of(key.index)
         job = self._job = replace(sweeps.with_source(self._joined.job, self.attempt.state), command=command)
+        self._job, _ = option_forms.learned(self._m.store, job, asked)
         brought = inputs.bring(asked, job.init, key.run, m.store, m.cache, self._uploader.note)
         self._folder.make(brought.params)
         self._params = brought.params
@@ -259,7 +261,9 @@ class Member:
         if self._shards:
             self._status.deliver(self._shards.tick)
         tail = self._uploader.tail.decode("utf-8", "replace")
-        self._say_exit(classify(exit, tail, stop=self._status.stop if asked else None))
+        in_project = partial(run_folders.in_project, self._m.cache)
+        stop = self._status.stop if asked else None
+        self._say_exit(classify(exit, tail, stop=stop, in_project=in_project))
 
     def _say_exit(self, verdict: Verdict) -> None:
         self._uploader.note(f"node at {env.host()}: {verdict.message}")

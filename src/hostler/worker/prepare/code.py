@@ -13,6 +13,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from hostler import env
+from hostler.attempt.working_files import Look
 from hostler.errors import DamagedError, MachineError, PrepareError
 from hostler.records import layout
 from hostler.spec.job import Source
@@ -48,15 +49,18 @@ def code_dir(store: Store, source: Source, cache: Path, note: Note) -> Path:
     return once(empty, lambda place: None, what="making an empty folder", note=note, exact=True)
 
 
-def working_copy(code: Path, target: Path) -> Path:
-    """A copy that one run may write to; what an earlier attempt left there is replaced."""
+def working_copy(code: Path, target: Path, files: Look | None = None) -> Path:
+    """A copy that one run may write to; what an earlier attempt left there is replaced. `files` gets the look
+    at it."""
+    files = {} if files is None else files
     try:
         try:
-            copy_tree(str(code), str(target))
+            copy_tree(str(code), str(target), files)
         except (FileExistsError, FileNotFoundError):  # another attempt was here, or nobody yet
             shutil.rmtree(target, ignore_errors=True)
             target.parent.mkdir(parents=True, exist_ok=True)
-            copy_tree(str(code), str(target))
+            files.clear()
+            copy_tree(str(code), str(target), files)
     except OSError as error:
         raise MachineError(f"cannot copy the code to {target}: {error.strerror or error}") from error
     return target
@@ -136,20 +140,23 @@ def _token(source: Source) -> str | None:
 PIECE = 1 << 20
 
 
-def copy_tree(source: str, target: str) -> None:
+def copy_tree(source: str, target: str, files: Look | None = None, prefix: str = "") -> None:
     """Make `target`, which must not exist, a copy of the folder `source`: bytes, modes, times, links as
     links. Projects are many small files, and a file costs two dozen system calls with the standard library's
-    copy; here it costs the few that a copy needs."""
+    copy; here it costs the few that a copy needs. `files` gets the look at it, with `prefix` before the
+    names."""
+    files = {} if files is None else files
     os.mkdir(target)  # noqa: PTH102
     with os.scandir(source) as entries:
         for entry in entries:
             to = f"{target}/{entry.name}"
             if entry.is_symlink():
-                os.symlink(os.readlink(entry.path), to)
+                os.symlink(link := os.readlink(entry.path), to)
+                files[prefix + entry.name] = link
             elif entry.is_dir():
-                copy_tree(entry.path, to)
+                copy_tree(entry.path, to, files, f"{prefix}{entry.name}/")
             elif entry.is_file():
-                _copy_file(entry.path, to)
+                files[prefix + entry.name] = _copy_file(entry.path, to)
             else:
                 raise shutil.SpecialFileError(f"{entry.path} is neither a file nor a folder")
     facts = os.stat(source)
@@ -157,7 +164,8 @@ def copy_tree(source: str, target: str) -> None:
     os.utime(target, ns=(facts.st_atime_ns, facts.st_mtime_ns))
 
 
-def _copy_file(source: str, target: str) -> None:
+def _copy_file(source: str, target: str) -> tuple[int, int]:
+    """Size and time of the copy."""
     read = os.open(source, os.O_RDONLY | os.O_CLOEXEC)
     try:
         facts = os.fstat(read)
@@ -166,6 +174,7 @@ def _copy_file(source: str, target: str) -> None:
             _copy_bytes(read, write, facts.st_size)
             os.fchmod(write, facts.st_mode & 0o7777)
             os.utime(write, ns=(facts.st_atime_ns, facts.st_mtime_ns))
+            return facts.st_size, facts.st_mtime_ns
         finally:
             os.close(write)
     finally:

@@ -6,6 +6,7 @@ used in place. Nothing is copied per run.
 
 from __future__ import annotations
 
+import filecmp
 import hashlib
 import http.client
 import json
@@ -21,7 +22,7 @@ from hostler.errors import MissingError, PrepareError
 from hostler.records import layout
 from hostler.records.checkpoint import bulk
 from hostler.spec.job import DataItem
-from hostler.spec.names import check_part
+from hostler.spec.names import check_part, place_of_data
 from hostler.store.base import NotFound, Store
 from hostler.worker.prepare import command
 from hostler.worker.prepare.code import identity, unpack_checked, working_copy
@@ -50,6 +51,51 @@ def data_dir(
     for item in items:
         os.symlink(_place(item, store, cache / "data", note, code, env), folder / check_part(item.name))
     return folder
+
+
+def put_in_place(items: Sequence[DataItem], data: Path, work: Path) -> bool:
+    """Link data with `at` to its place in the working folder, or beside it; PrepareError if code is there.
+    Whether there is any.
+
+    A folder of data becomes a folder of links: what the run adds to it is the run's own."""
+    placed = [(item, item.at) for item in items if item.at]
+    for item, at in placed:
+        try:
+            _put(item, Path(os.readlink(data / item.name)), work, place_of_data(at))
+        except ValueError as error:
+            raise PrepareError(f"data {item.name!r}: at: {error}") from None
+    return bool(placed)
+
+
+def _put(item: DataItem, source: Path, work: Path, name: str) -> None:
+    target = Path(os.path.normpath(work / name))
+    own = work.parent if name.startswith("../") else work
+    if not f"{os.path.realpath(target.parent)}/".startswith(f"{os.path.realpath(own)}/"):
+        raise PrepareError(
+            f"data {item.name!r}: at: {item.at} leads out of the run's folder", hint="choose another `at:`"
+        )
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        if not source.is_dir():
+            os.symlink(source, target)
+            return
+        target.mkdir(exist_ok=not target.is_symlink())
+    except (FileExistsError, NotADirectoryError):
+        if _is_same(source, target):
+            return
+        raise PrepareError(
+            f"data {item.name!r}: at: {item.at} is taken: the code has {name}",
+            hint="choose another `at:`, or leave that file out of the code",
+        ) from None
+    for entry in sorted(os.listdir(source)):
+        if os.path.lexists(target / entry) or not os.path.isdir(source / entry):
+            _put(item, source / entry, work, f"{name}/{entry}")
+        else:
+            os.symlink(source / entry, target / entry)
+
+
+def _is_same(source: Path, target: Path) -> bool:
+    return source.is_file() and target.is_file() and filecmp.cmp(source, target, shallow=False)
 
 
 def _place(item: DataItem, store: Store, cache: Path, note: Note, code: Path, env: Mapping[str, str]) -> Path:

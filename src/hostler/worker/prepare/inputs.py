@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from hostler.records import layout
 from hostler.records.body import Record
 from hostler.records.checkpoint import checkpoints, outputs
 from hostler.records.checkpoint.checkpoints import Place
@@ -59,8 +60,7 @@ def _here(one: Record, store: Store, cache: Path, note: Note) -> Path:
 
 
 def _outputs(one: Record, store: Store, folder: Path) -> None:
-    left = outputs.newest(store, one["run"])
     wanted = str(one["file"] or "").strip("/")
-    rows = left[1] if left else []
+    rows = outputs.read(store, layout.output_commit(one["run"], one["outputs"]))
     chosen = [r for r in rows if not wanted or r["name"] == wanted or r["name"].startswith(f"{wanted}/")]
-    outputs.fetch(store, one["run"], one["outputs"], chosen, folder)
+    outputs.fetch(store, one["run"], chosen, folder)

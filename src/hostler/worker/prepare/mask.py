@@ -1,7 +1,8 @@
 """The masker hides secret values in a stream of bytes, also where two chunks cut a value.
 
 What comes out, put together, does not depend on how the stream was cut. Only bytes that may begin a secret
-are held back. `secret_encodings.py` lists the forms of a value that are hidden.
+are held back. `secret_encodings.py` lists the forms of a value that are hidden. In tracebacks it also takes
+the run's folder away: what is left is the file's path in the project.
 """
 
 from __future__ import annotations
@@ -12,14 +13,18 @@ from collections.abc import Iterable
 from hostler.worker.prepare.secret_encodings import disguises
 
 COVER = b"***"
+FRAME = b'File "'  # begins a frame of a traceback
 SEED = 8  # bytes by which a place is found where a long value may have begun
 
 
 class Masker:
     """Masks a stream. `feed` returns what is safe to pass on, `flush` the rest at the stream's end."""
 
-    def __init__(self, secrets: Iterable[str]) -> None:
+    def __init__(self, secrets: Iterable[str], folders: Iterable[str] = ()) -> None:
+        """`folders`: of the run's copy of the code, left out where a traceback names a file in them."""
         forms = {form: _needle(secret, form) for secret in set(secrets) for form in disguises(secret)}
+        self._frames = {FRAME + folder.encode("utf-8", "surrogateescape") + b"/" for folder in folders}
+        forms |= {frame: frame for frame in self._frames}
         self._forms = sorted(forms, key=len, reverse=True)
         self._needles = [forms[form] for form in self._forms]
         self._different = frozenset(self._needles)
@@ -55,7 +60,7 @@ class Masker:
                 held = self._held_from(text, at)
             if begin >= held:
                 return b"".join([*pieces, text[at:held]]), held
-            pieces += [text[at:begin], COVER]
+            pieces += [text[at:begin], FRAME if text[begin:end] in self._frames else COVER]
             at = end
 
     def _firsts(self, text: bytes) -> list[int]:

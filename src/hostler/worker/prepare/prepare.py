@@ -15,13 +15,15 @@ from pathlib import Path
 
 import hostler
 from hostler import env, private
+from hostler.attempt.working_files import Look, look
 from hostler.errors import MachineError, PrepareError
+from hostler.records.run.handoff import Handoff
 from hostler.spec.job import Job
 from hostler.store.base import Store
 from hostler.worker.prepare import command as commands
 from hostler.worker.prepare import secrets
 from hostler.worker.prepare.code import code_dir, identity, working_copy
-from hostler.worker.prepare.data_dir import data_dir
+from hostler.worker.prepare.data_dir import data_dir, put_in_place
 from hostler.worker.prepare.mask import Masker
 from hostler.worker.prepare.once import Note, once_in_place
 from hostler.worker.prepare.python_env import PathEnv, python_env
@@ -36,6 +38,7 @@ class Prepared:
     env: dict[str, str]  # the whole environment: inherited, the Python's, the job's
     exe: str  # the Python that the command finds first
     data: Path  # $HOSTLER_DATA: a folder of links
+    files: Look  # of the copy, as they are before the command starts
 
 
 @dataclass(frozen=True)
@@ -79,8 +82,11 @@ def prepare(
 
     ready = known.ready(job, make) if known else make()
     data = data_dir(job.data, store, cache, run_dir, note, ready.code, ready.environ)
-    copy = working_copy(ready.code, run_dir / "work")
-    return Prepared(_start(copy, job.cwd), {**ready.environ, **ready.library}, ready.exe, data)
+    files: Look = {}
+    copy = working_copy(ready.code, Handoff(run_dir, job.neighbours).work, files)
+    if put_in_place(job.data, data, copy):
+        files = look(copy)
+    return Prepared(_start(copy, job.cwd), {**ready.environ, **ready.library}, ready.exe, data, files)
 
 
 def _ready(job: Job, store: Store, cache: Path, note: Note) -> Ready:

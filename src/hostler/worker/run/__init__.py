@@ -6,6 +6,7 @@ preparation.py      inputs, checkpoint, code, packages, data
 running_process.py  the process, its saver, watch, meter and rung watch
 tracker_feed.py     shows it in tracking tools
 invocation.py       words and environment of the process
+option_forms.py     forms of options that a usage error showed
 watch.py            stop road, time limit, hanging, memory
 rung_watch.py       has a run judged at each level
 meter.py            CPU, memory and GPU use as metrics
@@ -16,6 +17,7 @@ exit.py             exit code or signal of a process
 failure.py          what an exit means: its kind, in one line
 kinds.py            kinds of failures, and what each allows
 tracebacks.py       tracebacks in a log
+drawn_tracebacks.py tracebacks as rich and IPython draw them
 conclude.py         decides what becomes of the run
 ending.py           delivers the end
 run_folders.py      local folders of runs

@@ -2,7 +2,8 @@
 
 After a stop request the request's reason decides. Without one the verdict does: done ends the run; a
 failure gives it back while its budget lasts. An attempt that saved something new counts against nothing,
-but the same error `limits.failures` times in a row ends the run whatever it saved.
+but the same error `limits.failures` times in a row ends the run whatever it saved. An error of the script
+before any progress ends the run as soon as it is certain to come again (`kinds.tries`).
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from hostler.records.run.state import RunState, Tally, count
 from hostler.spec import states
 from hostler.spec.job import Job
 from hostler.worker.run.failure import Verdict
-from hostler.worker.run.kinds import DIVERGED, MACHINE, NOT_FINISHED, POLICY
+from hostler.worker.run.kinds import DIVERGED, MACHINE, NOT_FINISHED, POLICY, REPAIR, tries
 
 LOST_MAX = 5  # attempts in a row that were lost without anything saved
 TEMPFAIL_MAX = 3  # exits with 75 in a row without anything saved
@@ -59,7 +60,10 @@ class Conclusion:
     say: str = ""
 
 
-def conclude(verdict: Verdict, stop: str | None, progress: bool, state: RunState, job: Job) -> Conclusion:
+def conclude(
+    verdict: Verdict, stop: str | None, progress: bool, state: RunState, job: Job, *, moved: bool = False
+) -> Conclusion:
+    """`progress`: it saved something new. `moved`: it logged a point, or did not begin anew."""
     if verdict.kind == "done":
         return Conclusion(Outcome(states.DONE))
     if verdict.kind == DIVERGED:
@@ -70,9 +74,10 @@ def conclude(verdict: Verdict, stop: str | None, progress: bool, state: RunState
         to = _AFTER_STOP.get(stop, states.PAUSED)  # a later version's: keep the place
         said = "" if verdict.kind == NOT_FINISHED else f"; it ended with {verdict.message}"
         return Conclusion(Outcome(to, stop, progress=progress), f"{to} ({stop}){said}")
+    message = _said(verdict)
     failure = {
         "kind": verdict.kind,
-        "message": verdict.message,
+        "message": message,
         "traceback": verdict.traceback,
         "advice": POLICY[verdict.kind].advice,
     }
@@ -82,12 +87,31 @@ def conclude(verdict: Verdict, stop: str | None, progress: bool, state: RunState
         # Leaving with 75 or being killed is no error: however often it comes, it is not "the same error".
         signature = verdict.signature if against == "failures" else ""
         outcome = replace(outcome, counts=against, suspect=against == "failures", signature=signature)
-        over = exhausted(count(state.tally, outcome.record()), job)
-        if not over:
-            say = f"{verdict.message}: will be tried again"
-            return Conclusion(replace(outcome, state=states.QUEUED), say)
-        outcome = replace(outcome, failure={**failure, "message": f"{verdict.message} ({over})"})
-    return Conclusion(replace(outcome, signature=verdict.signature), verdict.message)
+        tally = count(state.tally, outcome.record())
+        over, sure = exhausted(tally, job), not (progress or moved) and certain(verdict, tally, job)
+        if not over and not sure:
+            return Conclusion(replace(outcome, state=states.QUEUED), f"{message}: will be tried again")
+        if sure:
+            over = "the same error twice before any progress" if tally.same_error > 1 else ""
+            failure["advice"] = REPAIR
+        message = _said(verdict, over)
+        outcome = replace(outcome, failure={**failure, "message": message})
+    return Conclusion(replace(outcome, signature=verdict.signature), message)
+
+
+def certain(verdict: Verdict, tally: Tally, job: Job) -> bool:
+    """Whether this error, before any progress, would come again. A person's own `retries` are kept where it
+    takes a second try to know."""
+    needed = tries(verdict.kind, verdict.error, verdict.message, verdict.traceback)
+    if needed is None or (needed > 1 and job.retries_given):
+        return False
+    return tally.same_error >= needed and tally.failures >= needed
+
+
+def _said(verdict: Verdict, over: str = "") -> str:
+    """The message, where in the user's files it came from, and why the run is not tried again."""
+    notes = ", ".join(filter(None, (verdict.where, over)))
+    return f"{verdict.message} ({notes})" if notes else verdict.message
 
 
 def decline(verdict: Verdict, state: RunState, job: Job) -> Conclusion:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import signal
 from collections.abc import Mapping
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from hostler.records.checkpoint.checkpoints import Checkpoint
@@ -15,11 +17,11 @@ from hostler.spec import states
 from hostler.spec.params import flatten
 from hostler.trackers.base import Closing
 from hostler.worker.gang.leader import Leader
-from hostler.worker.run import conclude
+from hostler.worker.run import conclude, option_forms, run_folders
 from hostler.worker.run.conclude import Conclusion
 from hostler.worker.run.exit import Exit
 from hostler.worker.run.failure import Verdict, classify
-from hostler.worker.run.kinds import DISK_FULL, DONE, MEMORY
+from hostler.worker.run.kinds import DISK_FULL, DONE, EXIT_CODE, MEMORY, USAGE
 from hostler.worker.run.local_attempt import LocalAttempt
 from hostler.worker.run.watch import Watchman
 
@@ -50,15 +52,26 @@ class Ending:
             killed_for=watchman.killed_for,
             finished=finished is not None,
             left=handoff.read(self._folder.left),
+            in_project=partial(run_folders.in_project, self._machine.cache),
         )
         if self._leader:
             verdict = self._leader.judge(verdict)
-        trusted = exit.code is not None and exit.code < 128 and verdict.kind not in (MEMORY, DISK_FULL)
+        trusted = _ended_itself(exit, watchman) and verdict.kind not in (MEMORY, DISK_FULL)
+        if self._status.stop is None and self._wants_other_form(exit, verdict):
+            self.sent_back("style")
+            return
         result = None
         if verdict.kind == DONE:
             result = {"summary": finished or {}, "metrics": self._uploader.totals, "code": exit.code or 0}
         self._delivery.keep(trusted=trusted, done=result is not None, result=result)
         self.conclude(verdict, exit, result=result)
+
+    def _wants_other_form(self, exit: Exit, verdict: Verdict) -> bool:
+        """Whether the script refused the form of a parameter; other forms are then written for the sweep."""
+        if exit.code not in (1, 2) or verdict.kind not in (USAGE, EXIT_CODE):
+            return False
+        text = self._uploader.tail.decode("utf-8", "replace")
+        return self._status.deliver(lambda: option_forms.learn(self._local, text))
 
     def _tag(self) -> None:
         """The tags that the script gave its run."""
@@ -76,8 +89,19 @@ class Ending:
         self.kind = verdict.kind
         saver = self._delivery.saver
         progress = saver is not None and saver.commits > 0
-        what = conclude.conclude(verdict, self._status.stop, progress, self._state, self._job)
+        what = conclude.conclude(
+            verdict, self._status.stop, progress, self._state, self._job, moved=self._moved
+        )
         self._write(what, exit, result)
+
+    @property
+    def _moved(self) -> bool:
+        """Whether the run has come further than to its first error: it logged a point or went on from a
+        checkpoint, an earlier attempt ended otherwise, or it shared a process and goes alone next."""
+        state = self._state
+        otherwise = state.reopened is None and state.attempts > 1 + state.tally.failures
+        restored = self._delivery.restored is not None
+        return self._uploader.measured or restored or otherwise or "together" in self._local.ran
 
     def decline(self, verdict: Verdict) -> None:
         """This machine won't do, and there are others."""
@@ -124,7 +148,7 @@ class Ending:
             self._filled(what.outcome, seconds),
             exit=(exit.code if exit.signal is None else -exit.signal) if exit else None,
             result=(result or {}).get("summary"),
-            more={**self._local.ran, **read, **self._chosen()},
+            more={**self._local.ran, **read, **self._chosen(), **self._delivery.left},
         )
         self._delivery.close(outcome)
         if outcome.ends:
@@ -169,3 +193,11 @@ class Ending:
         """The outcome with what is known of the run and of this attempt, which took so many seconds."""
         filled = self._delivery.filled(outcome, seconds)
         return replace(filled, code=self._job.source.mark, cost=self.price(seconds))
+
+
+def _ended_itself(exit: Exit, watchman: Watchman) -> bool:
+    """Whether the process chose to leave, so that what it wrote is whole. 128 + n is a signal that killed it,
+    told by a shell in between; but a script may save on our SIGTERM and leave with the code of that."""
+    if exit.code is None:
+        return False
+    return exit.code < 128 or (exit.code == 128 + signal.SIGTERM and watchman.has_signalled)

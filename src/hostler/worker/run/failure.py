@@ -10,7 +10,7 @@ import hashlib
 import re
 import signal
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from hostler.errors import DamagedError, HostlerError, MachineError
@@ -87,6 +87,19 @@ TEXTS: tuple[tuple[str, re.Pattern[str]], ...] = (
 )
 IMPORTS = {"ModuleNotFoundError", "ImportError", "PackageNotFoundError"}
 SYNTAXES = {"SyntaxError", "IndentationError", "TabError"}
+# Words of a file system that answers badly: what it keeps from being imported may be there the next time.
+_MOUNT = re.compile(
+    r"\[Errno (?:5|11|23|24|103|107|110|116)\]|Input/output error|Stale (?:NFS )?file handle"
+    r"|Transport endpoint is not connected|Too many open files|Connection timed out|Remote I/O error"
+)
+# A line that may tell why something else ended the process; `error 0.31` is a metric.
+_REASON = re.compile(
+    r"\b(?:error|fatal|panic|exception)\b(?!\s*[:=]?\s*[-+.\d])|terminate called|what\(\):"
+    r"|out of memory|\bOOM\b|\b(?:killed|cancelled|evicted|preempted|aborted)\b"
+    r"|(?:segmentation|bus) fault|assertion|time limit",
+    re.IGNORECASE,
+)
+_BAR = re.compile(r".*\d%\|")  # a progress bar
 REASON_LINES = 15  # how far from its end a log without a traceback is searched
 _USAGE = re.compile(r"^\s*usage: ", re.IGNORECASE)
 _USAGE_ERROR = re.compile(r"(?:.*: )?error: ", re.IGNORECASE)
@@ -101,12 +114,14 @@ _NOISE = (
 @dataclass(frozen=True)
 class Verdict:
     """The kind, one line for a person, the traceback if any (of a failed preparation: what it printed last),
-    and what makes two errors the same."""
+    and what makes two errors the same. Of an exception also its type, and its place in the user's files."""
 
     kind: str
     message: str
     traceback: str = ""
     signature: str = ""
+    error: str = ""
+    where: str = ""
 
 
 def classify(
@@ -117,13 +132,19 @@ def classify(
     killed_for: str | None = None,
     finished: bool = False,
     left: Mapping[str, Any] | None = None,
+    in_project: Callable[[str], str] = str,
 ) -> Verdict:
     """Judge an ended process by how it ended, the end of its log, and what was asked of it before. `left`:
-    what it said itself when it gave up."""
+    what it said itself when it gave up. `in_project` names files of the run's folder as the project does."""
     if left and left.get("how") == DIVERGED and not finished:
         message = _one_line(str(left.get("message") or "diverged"))
         return Verdict(DIVERGED, message, signature=_hash([DIVERGED, _normal(message)]))
+    tail = in_project(tail)
     found = tracebacks.last(tail) if exit.code != 0 and not exit.spawn_error else None
+    if found is not None:  # drawn in a box, a path is whole only now
+        found = replace(
+            found, text=in_project(found.text), where=in_project(found.where), own=in_project(found.own)
+        )
     kind = _kind(exit, tail, found, stop, killed_for, finished)
     used = found if kind not in (DONE, NOT_FINISHED, HANG, SLOW_START, TIME_LIMIT) else None
     message = _message(kind, exit, tail, used, stop, killed_for)
@@ -132,6 +153,8 @@ def classify(
         message=message,
         traceback=used.text if used else "",
         signature="" if kind in (DONE, NOT_FINISHED) else _signature(kind, exit, used, message),
+        error=used.name if used else "",
+        where=used.own if used else "",
     )
 
 
@@ -188,9 +211,11 @@ def _failed(exit: Exit, tail: str, found: Traceback | None) -> str:
         return kind
     if number is not None:
         return CRASH if number in CRASHES else KILLED
+    if found is not None and found.name in IMPORTS:
+        return ERROR if _MOUNT.search(found.text) else IMPORT_ERROR
     if found is not None:
-        return IMPORT_ERROR if found.name in IMPORTS else SYNTAX if found.name in SYNTAXES else ERROR
-    return USAGE if exit.code == 2 and _usage_line(tail) else EXIT_CODE
+        return SYNTAX if found.name in SYNTAXES else ERROR
+    return USAGE if exit.code == 2 and usage_complaint(tail) else EXIT_CODE
 
 
 def _signal(exit: Exit) -> int | None:
@@ -220,7 +245,7 @@ def _message(
         cell = f" ({_one_line(found.cell, 120)})" if found.cell else ""
         return _one_line(found.headline, 300 - len(cell)) + cell
     if kind == USAGE:
-        return _one_line(_usage_line(tail))
+        return _one_line(usage_complaint(tail))
     return _one_line(": ".join([_how(exit), *_last_words(exit, tail)]))
 
 
@@ -241,13 +266,14 @@ def _how(exit: Exit) -> str:
 
 
 def _last_words(exit: Exit, tail: str) -> list[str]:
-    """The last lines it printed; the library's own lines do not explain a signal."""
+    """The last line that says something. An ordinary line does not explain a signal, nor does the library."""
     last = _complaint(tail)
-    ours = _signal(exit) is not None and any(line.startswith("hostler: ") for line in last)
-    return [] if ours else last
+    if _signal(exit) is None:
+        return last
+    return [line for line in last if _REASON.search(line) and not line.startswith(_OWN)]
 
 
-def _usage_line(tail: str) -> str:
+def usage_complaint(tail: str) -> str:
     """The complaint of a parser that printed its usage, or of our own; empty if none did."""
     lines = _last_lines(tail, 40)
     if any(line.startswith(_OWN) for line in _complaint(tail)):
@@ -264,7 +290,9 @@ def _complaint(tail: str) -> list[str]:
 
 
 def _last_lines(tail: str, count: int) -> list[str]:
-    return [line for line in tracebacks.lines_of(tail) if line.strip()][-count:]
+    """The last lines that say something: borders, underlines and progress bars do not."""
+    lines = (line.strip("│┃| ") if line[:1] in "│┃|" else line for line in tracebacks.lines_of(tail))
+    return [line for line in lines if any(map(str.isalnum, line)) and not _BAR.match(line)][-count:]
 
 
 def _one_line(text: str, most: int = 300) -> str:

@@ -1,4 +1,4 @@
-"""Command line and environment of an attempt's process. Pure."""
+"""Command line and environment of an attempt's process."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ from typing import Any, Protocol
 from hostler import env
 from hostler.records.run.handoff import Handoff
 from hostler.records.run.log import RunKey
-from hostler.spec.argv import Built, build
+from hostler.spec import resume
+from hostler.spec.argv import Built, build, filled
 from hostler.spec.job import Job
 
 PATH = "PYTHONPATH"
@@ -35,7 +36,24 @@ def invocation(
     resuming: bool,
 ) -> Built:
     """`base` is the environment preparation left; `visible` the GPUs the run may see (None: as it is)."""
-    places = {
+    fits = resumed(job, params, attempt, folder) if resuming else None
+    built = build(fits or job, params, _places(params, attempt, folder), resuming=fits is not None)
+    devices = {} if visible is None else {"CUDA_VISIBLE_DEVICES": visible}
+    given = {**base, **devices, **built.env, **_path(base, built.env), **_own(attempt, folder, store)}
+    given |= {env.FUNCTION: job.source.function} if job.source.function else {}
+    return Built(built.argv, given)
+
+
+def resumed(job: Job, params: Mapping[str, Any], attempt: Numbered, folder: Handoff) -> Job | None:
+    """The job with the `resume` that fits what was restored; None if none does. Before the process starts."""
+    places = _places(params, attempt, folder)
+    return resume.fitting(
+        job, lambda words: filled(job, words, params, places), str(folder.checkpoint), os.path.exists
+    )
+
+
+def _places(params: Mapping[str, Any], attempt: Numbered, folder: Handoff) -> dict[str, str]:
+    return {
         "checkpoint_dir": str(folder.checkpoint),
         "output_dir": str(folder.output),
         "data_dir": str(folder.data),
@@ -43,11 +61,6 @@ def invocation(
         "params_file": str(folder.params),
         "params_json": json.dumps(params, default=str),
     }
-    built = build(job, params, places, resuming=resuming)
-    devices = {} if visible is None else {"CUDA_VISIBLE_DEVICES": visible}
-    given = {**base, **devices, **built.env, **_path(base, built.env), **_own(attempt, folder, store)}
-    given |= {env.FUNCTION: job.source.function} if job.source.function else {}
-    return Built(built.argv, given)
 
 
 def _path(base: Mapping[str, str], given: Mapping[str, str]) -> dict[str, str]:

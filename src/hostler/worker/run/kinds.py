@@ -1,10 +1,12 @@
-"""The kinds of end of an attempt, and what each allows.
+"""The kinds of end of an attempt, and what each allows. Pure.
 
-`POLICY` has a row for every kind: which budget another try is taken from, and what a person can do.
+`POLICY` has a row for every kind: which budget another try is taken from, and what a person can do. `TRIES`
+has the exceptions of a script that come again for certain, if they came before any progress.
 """
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 
 DONE = "done"
@@ -37,6 +39,9 @@ RANK_LOST = "rank-lost"
 PORT = "port"
 
 
+REPAIR = "fix the script, then hostler retry RUN"
+
+
 @dataclass(frozen=True)
 class Policy:
     """Which budget another try is taken from: failures, lost, exit75; never: none helps; none: no failure."""
@@ -52,9 +57,11 @@ POLICY: dict[str, Policy] = {
     ERROR: Policy("failures", "read the traceback: hostler logs RUN"),
     EXIT_CODE: Policy("failures", "read the end of the log: hostler logs RUN"),
     IMPORT_ERROR: Policy(
-        "never", "install the package into the Python that runs it, or add it to what `python:` requires"
+        "never",
+        "install the package into the Python that runs it, or add it to what `python:` requires; then"
+        " hostler retry RUN",
     ),
-    SYNTAX: Policy("never", "fix the script, then submit it again"),
+    SYNTAX: Policy("never", REPAIR),
     USAGE: Policy("never", "the script refused its arguments: compare `parameters:` with its options"),
     NOT_FOUND: Policy("never", "fix `command:` (is it on PATH in the environment `python:` names?)"),
     CRASH: Policy("failures", "native code crashed: PYTHONFAULTHANDLER=1 under `env:` shows where"),
@@ -79,3 +86,44 @@ POLICY: dict[str, Policy] = {
     PORT: Policy("lost", "another program took the port; HOSTLER_PORTS on the machines names those to use"),
     DAMAGED: Policy("never", "hostler retry --fresh RUN starts it from the beginning"),
 }
+
+# Exception of a script that began anew and had neither saved nor logged anything → tries until it is certain
+# to come again. 1: about the code, whatever it reads. 2: may be about what it read; certain once the same
+# error has come twice at the same place. Others may be bad luck: `retries` counts.
+TRIES: dict[str, int] = {
+    "AttributeError": 1,
+    "NameError": 1,
+    "NotImplementedError": 1,
+    "RecursionError": 1,
+    "TypeError": 1,
+    "UnboundLocalError": 1,
+    "AssertionError": 2,
+    "IndexError": 2,
+    "JSONDecodeError": 2,
+    "KeyError": 2,
+    "RuntimeError": 2,
+    "UnicodeDecodeError": 2,
+    "ValidationError": 2,
+    "ValueError": 2,
+    "ZeroDivisionError": 2,
+}
+_LUCK = re.compile(
+    r"connect|network|socket|\bpeer\b|time[d ]*out|deadline|temporar|unavailable|unreachable|nccl|gloo"
+    r"|try again|too many|rate limit|busy|\bworker\b|shared memory|input/output|stale file|permission",
+    re.IGNORECASE,
+)
+_CAUSE = re.compile(  # an exception that the last one came of
+    r"^(?:[\w.]*\.)?(?:OSError|IOError|PermissionError|\w*(?:Connection|Timeout|HTTP|URL|SSL|Socket|Proxy|Network)"
+    r"\w*)(?::|$)|^[\w.]+: .*(?:CUDA|NCCL|[Oo]ut of memory|\[Errno )",
+    re.MULTILINE,
+)
+
+
+def tries(kind: str, error: str = "", message: str = "", traceback: str = "") -> int | None:
+    """Tries after which an error before any progress is certain to come again; None: it may be bad luck."""
+    if POLICY[kind].retry == "never":
+        return 1
+    known = TRIES.get(error) if kind == ERROR else None
+    if known is None or _CAUSE.search(traceback) or (known > 1 and _LUCK.search(message)):
+        return None
+    return 2 if "NoneType" in message else known  # an answer that never came looks like that, too

@@ -5,6 +5,7 @@ The steps of an execution (preparation, running process, ending) share one of th
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
@@ -40,7 +41,9 @@ class LocalAttempt:
         self.job = replace(sweeps.with_source(job, self.state), command=command)
         self.params = job.params(attempt.key.index)  # as the sweep's file has them
         self.inputs = Inputs(self.params)  # with paths on this machine, once they are here
-        self.folder = Handoff(run_folders.of_run(machine.cache, machine.session, self.run, attempt.number))
+        self.learned: frozenset[str] = frozenset()  # keys whose form the sweep learned from a usage error
+        place = run_folders.of_run(machine.cache, machine.session, self.run, attempt.number)
+        self.folder = Handoff(place, job.neighbours)
         self.cost = Cost(rate, machine.clock)
         self.metric_writer = MetricWriter(machine.store, self.run, attempt.number)
         log_writer = LogWriter(machine.store, self.run, attempt.number)
@@ -89,7 +92,9 @@ def uploader(
     machine: Machine, job: Job, folder: Handoff, metric_writer: MetricWriter, log_writer: LogWriter
 ) -> Uploader:
     """The uploader of what a process of this job prints and logs, secrets hidden."""
-    output = Output(folder.log, log_writer, Picker(job.metrics), Masker(secrets.hidden(job)))
+    copies = {str(folder.work), os.path.realpath(folder.work)}
+    masker = Masker(secrets.hidden(job), copies)
+    output = Output(folder.log, log_writer, Picker(job.metrics), masker)
     return Uploader(
         folder.metrics, metric_writer, machine.timing, machine.clock, machine.wall, machine.interest, output
     )

@@ -17,8 +17,10 @@ from hostler.spec.inputs import INIT
 from hostler.store import NotFound
 from hostler.worker.prepare import inputs
 from hostler.worker.prepare.prepare import Prepared, prepare
+from hostler.worker.run import option_forms
 from hostler.worker.run.ending import Ending
 from hostler.worker.run.failure import Verdict
+from hostler.worker.run.invocation import resumed
 from hostler.worker.run.kinds import NOT_FINISHED
 from hostler.worker.run.local_attempt import LocalAttempt
 
@@ -38,6 +40,7 @@ UNREADY = (
 def make_ready(local: LocalAttempt, ending: Ending) -> Prepared | None:
     """Bring everything the process needs; None if the attempt is over before it. May be repeated."""
     _take_inputs(local)
+    local.job, local.learned = option_forms.learned(local.machine.store, local.job, local.params)
     local.folder.make(local.inputs.params)
     restored = _restore(local)
     if restored and restored.finished:
@@ -63,7 +66,10 @@ def _take_inputs(local: LocalAttempt) -> None:
 
 def _restore(local: LocalAttempt) -> Checkpoint | None:
     note = local.uploader.note
-    restored = local.delivery.restore(note)
+    params, folder = local.inputs.params, local.folder
+    restored = local.delivery.restore(
+        note, lambda: resumed(local.job, params, local.attempt, folder) is not None
+    )
     if restored and not restored.finished:
         note(f"goes on from checkpoint {restored.place.name}")
     return restored

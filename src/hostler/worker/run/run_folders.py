@@ -8,8 +8,10 @@ machine, boot and process namespace can tell that its worker is gone.
 from __future__ import annotations
 
 import os
+import re
 import shutil
 from dataclasses import asdict
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +31,22 @@ def note_of(cache: Path, session: str) -> Path:
 
 def of_run(cache: Path, session: str, run: str, attempt: int) -> Path:
     return of_session(cache, session) / f"{run}-{attempt}"
+
+
+def in_project(cache: Path, text: str) -> str:
+    """The text with files of runs' copies of the code, and of their setup, named as in the project."""
+    return _copies(str(cache)).sub("", text)
+
+
+@lru_cache(maxsize=4)
+def _copies(cache: str) -> re.Pattern[str]:
+    home = str(Path.home())
+    names = {cache, os.path.realpath(cache)}
+    names |= {
+        f"~{name.removeprefix(home)}" for name in names if name.startswith(f"{home}/")
+    }  # as IPython does
+    either = "|".join(map(re.escape, sorted(names, key=len, reverse=True)))
+    return re.compile(rf"(?:{either})/(?:runs/[^/\n]+/(?:[^/\n]+/){{1,2}}?work|prepared/[^/\n]+)/")
 
 
 def begin(cache: Path, session: str) -> None:

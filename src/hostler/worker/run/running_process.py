@@ -10,9 +10,11 @@ import threading
 from dataclasses import dataclass
 from typing import Any
 
-from hostler.attempt.saver import Saver
+from hostler.attempt.folder_parts import Declared
+from hostler.attempt.folder_watch import Clocks, FolderWatch
+from hostler.attempt.saver import Saver, Target
 from hostler.errors import StoreError
-from hostler.records.run import surroundings
+from hostler.records.run import handoff, surroundings
 from hostler.records.series import metrics
 from hostler.records.series.points import Point
 from hostler.records.sweep.rungs import RungReaders
@@ -74,6 +76,7 @@ class RunningProcess:
         """Start the process. Missed if those that share one have gone without it."""
         local = self._local
         saver = local.delivery.saver = self._make_saver()  # before the process: what that writes is new
+        local.delivery.before = prepared.files if local.job.collect else None
         built = self._invocation(prepared)
         self._trackers.interpreters = feed.interpreters(prepared.exe, built.env)
         process = self._process = self._spawn(prepared, built)
@@ -137,22 +140,24 @@ class RunningProcess:
         return watch
 
     def _make_saver(self) -> Saver:
-        local, machine, uploader = self._local, self._local.machine, self._local.uploader
-        return Saver(
+        local, machine, note = self._local, self._local.machine, self._local.uploader.note
+        watch = FolderWatch(
+            local.folder.checkpoint,
+            Clocks(machine.clock, machine.wall),
+            settle=machine.timing.settle,
+            steady=lambda: (running := self._process) is not None and running.steady(),
+            say=note,
+            declared=lambda: Declared.read(handoff.read(local.folder.atomic)),
+        )
+        target = Target(
             machine.store,
             local.run,
             local.attempt.number,
-            local.folder.checkpoint,
-            local.job.checkpoint,
-            settle=machine.timing.settle,
-            steady=lambda: (running := self._process) is not None and running.steady(),
-            covered=lambda record: uploader.covered(record.get("points")),
+            covered=lambda record: local.uploader.covered(record.get("points")),
             guard=local.status.guard,
-            say=uploader.note,
-            clock=machine.clock,
-            wall=machine.wall,
             others=self._leader.collector() if self._leader else None,
         )
+        return Saver(target, watch, local.job.checkpoint, say=note, clock=machine.clock)
 
     def _make_watchman(self, started: Started) -> Watchman:
         local, machine = self._local, self._local.machine

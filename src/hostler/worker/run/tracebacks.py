@@ -1,7 +1,7 @@
 """Python tracebacks found in a log: the one that ended the process, and what it says.
 
-Pure. Knows chained tracebacks, output that a launcher has prefixed line by line (`[rank0]: `), and
-launchers' own tracebacks, which only say that a child failed.
+Pure. Knows chained tracebacks, output that a launcher has prefixed line by line (`[rank0]: `), launchers'
+own tracebacks, which only say that a child failed, and those that rich and IPython draw.
 """
 
 from __future__ import annotations
@@ -9,9 +9,11 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-HEADER = "Traceback (most recent call last):"
+from hostler.worker.run.drawn_tracebacks import HEADER, plain
+
 LINKS = ("During handling of the above exception", "The above exception was the direct cause")
 WRAPPERS = {
+    "CellExecutionError",
     "ChildFailedError",
     "CalledProcessError",
     "ProcessRaisedException",
@@ -21,7 +23,12 @@ WIDEST = 2000  # characters of one line that matter
 
 _ANSI = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
 _HEADER = re.compile(r"(?P<prefix>.{0,60}?)" + re.escape(HEADER))
-_FRAME = re.compile(r'\s*(?:\|\s*)?(?:File "(?P<file>.+?)"|(?P<cell>Cell In\[\d+\])), line (?P<line>\d+)')
+_FRAME = re.compile(
+    r'\s*(?:\|\s*)?(?:File "(?P<file>.+?)", line (?P<line>\d+)|(?P<cell>Cell In ?\[\d+\], line \d+))'
+)
+_LIBRARY = re.compile(
+    r"<|.*(?:^|/)(?:site-packages|dist-packages|lib/python3[^/]*|hostler/(?:sdk|worker|train))/"
+)
 _ERROR = re.compile(r"(?P<kind>[A-Za-z_][\w.]*)(?::(?: (?P<text>.*))?)?")
 _SYNTAX = re.compile(r"(?:SyntaxError|IndentationError|TabError): ")
 
@@ -34,6 +41,7 @@ class Traceback:
     error: str  # type as printed, perhaps with its module
     message: str
     where: str  # file:line of the innermost frame
+    own: str = ""  # the same of the innermost frame in the user's own files, or in a cell of a notebook
     cell: str = ""  # the innermost line of a notebook: `Cell In[3], line 5: the line`
 
     @property
@@ -47,9 +55,9 @@ class Traceback:
 
 
 def lines_of(text: str) -> list[str]:
-    """Lines as a terminal would show them last: no colours, and of a progress bar only its last state."""
-    plain = _ANSI.sub("", text)
-    return [line.rstrip("\r").rpartition("\r")[2].rstrip()[:WIDEST] for line in plain.split("\n")]
+    """Lines as a terminal would show them last: no colours or boxes, and of a progress bar its last state."""
+    lines = _ANSI.sub("", text).split("\n")
+    return plain([line.rstrip("\r").rpartition("\r")[2].rstrip()[:WIDEST] for line in lines])
 
 
 def last(text: str) -> Traceback | None:
@@ -80,7 +88,7 @@ def _read(lines: list[str], at: int) -> Traceback | None:
         return None
     before = _chained(lines, at, prefix)
     text = "\n".join([*before, HEADER, *body])
-    return Traceback(text, error["kind"], (error["text"] or "").strip(), _where(body), _cell(body))
+    return Traceback(text, error["kind"], (error["text"] or "").strip(), *_places(body), _cell(body))
 
 
 def _unprefixed(lines: list[str], prefix: str) -> list[str]:
@@ -115,9 +123,15 @@ def _ends_unlinked(lines: list[str]) -> bool:
     return False
 
 
-def _where(body: list[str]) -> str:
+def _places(body: list[str]) -> tuple[str, str]:
+    """Place of the innermost frame, and of the innermost one that is not in a library."""
     frames = [match for line in body if (match := _FRAME.match(line))]
-    return f"{frames[-1]['file'] or frames[-1]['cell']}:{frames[-1]['line']}" if frames else ""
+    own = [frame for frame in frames if frame["cell"] or not _LIBRARY.match(frame["file"])]
+    return _place(frames), _place(own)
+
+
+def _place(frames: list[re.Match[str]]) -> str:
+    return (frames[-1]["cell"] or f"{frames[-1]['file']}:{frames[-1]['line']}") if frames else ""
 
 
 def _cell(body: list[str]) -> str:
@@ -127,7 +141,7 @@ def _cell(body: list[str]) -> str:
         return ""
     at, frame = found[-1]
     code = body[at + 1].strip() if at + 2 < len(body) and not _FRAME.match(body[at + 1]) else ""
-    return f"{frame['cell']}, line {frame['line']}" + (f": {code}" if code else "")
+    return frame["cell"] + (f": {code}" if code else "")
 
 
 def _bare_syntax_error(lines: list[str]) -> Traceback | None:
@@ -136,5 +150,5 @@ def _bare_syntax_error(lines: list[str]) -> Traceback | None:
         error = _ERROR.fullmatch(lines[at]) if _SYNTAX.match(lines[at]) else None
         if error is not None:
             body = lines[max(0, at - 3) : at + 1]
-            return Traceback("\n".join(body), error["kind"], error["text"] or "", _where(body))
+            return Traceback("\n".join(body), error["kind"], error["text"] or "", *_places(body))
     return None

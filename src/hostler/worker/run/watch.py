@@ -63,6 +63,11 @@ class Watchman:
         """Whether the process knows that it should stop."""
         return self._asked is not None
 
+    @property
+    def has_signalled(self) -> bool:
+        """Whether the process was sent SIGTERM."""
+        return self._termed
+
     def start(self) -> None:
         every = max(BESIDES, self._timing.poll)
         threading.Thread(target=self._besides, args=(every,), name="watchman", daemon=True).start()

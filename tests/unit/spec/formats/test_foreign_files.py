@@ -282,6 +282,10 @@ class TestWandb:
                 {"command": ["python", "t.py"], "style": "equals"},
             ),
             (
+                ["python", "${program}", "${args_no_boolean_flags}"],
+                {"command": ["python", "t.py"], "style": {"booleans": "bare"}},
+            ),
+            (
                 ["python", "${program}", "${args_json_file}"],
                 {"command": ["python", "t.py", "{params_file}"], "style": "json"},
             ),

@@ -40,8 +40,3 @@ def test_first_of_several_kills_may_come_before_any_save() -> None:
 def test_progress_comes_from_the_output_or_else_from_age() -> None:
     assert Pace(1.0, 5.0, 200).share(50, 100.0) == 0.25
     assert Pace(1.0, 5.0).share(50, 2.0) == 0.25
-
-
-def test_short_script_rests_for_less_time_than_a_long_one() -> None:
-    assert Pace(0.0, 1.0).settle == 0.05
-    assert Pace(0.0, 1000.0).settle == 2.0

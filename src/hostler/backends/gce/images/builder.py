@@ -1,6 +1,6 @@
 """The build program of an image's temporary VM: packages, a person's script, cleaning, a report.
 
-Sent as text in the VM's metadata and run by whatever Python 3 its disk has, so it imports nothing of hostler.
+Sent as one text (`remote/standalone.py`) in the VM's metadata and run by whatever Python 3 its disk has.
 Only `done` with the word that this very build was given counts as success: silence, a restart, a script
 that fails, hangs or switches the VM off never do. The VM does not remove itself: Compute Engine does, at its
 time limit.
@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
-import json
 import os
 import re
 import shutil
@@ -19,12 +18,11 @@ import sys
 import tempfile
 import threading
 import time
-import urllib.error
-import urllib.request
 from pathlib import Path
 from typing import IO, Any
 
-TRIES = 6  # of one question to the metadata server
+from hostler.backends.metadata import get_attribute, get_metadata, put_guest_attribute
+
 DRAINED = 5.0  # seconds that output is waited for after the script has ended: it may have left daemons
 SAY = "hostler| "  # before each line that a person should see
 FACTS = "import sys, sysconfig; print(sys.version, sysconfig.get_platform(), sys.base_prefix)"
@@ -57,8 +55,8 @@ class Broken(Exception):
 
 
 def main() -> int:
-    told = json.loads(metadata("instance/attributes/hostler-image"))
-    if metadata("instance/name") != told["name"]:
+    told = get_attribute("hostler-image")
+    if get_metadata("instance/name") != told["name"]:
         print("hostler: failed: this is not the VM that was made for it", flush=True)
         return 1
     os.environ.setdefault("HOME", str(Path.home()))
@@ -84,9 +82,9 @@ def prepare(told: dict[str, Any], base: Path) -> None:
     report("began")
     end = time.monotonic() + told["seconds"]
     if told["packages"]:
-        install(told, json.loads(metadata("instance/attributes/hostler-packages")), end)
+        install(told, get_attribute("hostler-packages"), end)
     if told["script"]:
-        run_script(told["script"], metadata("instance/attributes/hostler-script"), end)
+        run_script(told["script"], get_metadata("instance/attributes/hostler-script"), end)
     if told["clean"]:
         clean(base)
     check_python(told["pythons"])
@@ -133,7 +131,8 @@ def install(told: dict[str, Any], files: dict[str, str], end: float) -> None:
             (Path(folder) / file).write_text(text)
         make_env(base, place, end)
         pip = [str(place / "bin" / "python"), "-m", "pip", "install", "--no-input", "-r", told["packages"]]
-        if code := run(pip, "pip install", end, cwd=folder):
+        code = run(pip, "pip install", end, cwd=folder)
+        if code:
             raise Broken(f"pip install -r {told['packages']} ended with {code}")
     finally:
         shutil.rmtree(folder, ignore_errors=True)
@@ -238,28 +237,7 @@ def say(line: str) -> None:
 
 def report(state: str) -> None:
     """Report the state that the other end waits for; without a report it counts as failed there."""
-    metadata("instance/guest-attributes/hostler/image", state)
-
-
-def metadata(path: str, value: str | None = None) -> str:
-    """Asked again if the server does not answer for a moment."""
-    host = os.environ.get("GCE_METADATA_HOST") or "metadata.google.internal"
-    opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
-    for n in range(TRIES):
-        asked = urllib.request.Request(
-            f"http://{host}/computeMetadata/v1/{path}",
-            None if value is None else value.encode(),
-            {"Metadata-Flavor": "Google"},
-            method="GET" if value is None else "PUT",
-        )
-        try:
-            with opener.open(asked, timeout=30) as answer:
-                return str(answer.read().decode())
-        except OSError as error:
-            if n == TRIES - 1 or (isinstance(error, urllib.error.HTTPError) and error.code < 500):
-                raise
-        time.sleep(min(2.0**n, 15.0) / 2)
-    raise AssertionError("the last try answers or raises")
+    put_guest_attribute("image", state)
 
 
 if __name__ == "__main__":

@@ -8,11 +8,9 @@ from __future__ import annotations
 
 import json
 import re
-from functools import lru_cache
-from pathlib import Path
 from typing import Any
 
-from hostler.backends.gce.scripts import PYTHONS
+from hostler.backends.gce.scripts import PYTHONS, startup_script
 from hostler.backends.gce.shape import GPUS, Shape
 from hostler.backends.gce.template import interface
 from hostler.backends.images import Recipe
@@ -25,20 +23,6 @@ LONGEST_NAME = 41  # of a family: an image's name has the time behind it
 VALUE, ALL = 256 * 1024, 512 * 1024  # bytes of one value of metadata, and of all
 ROOM = 64 * 1024  # bytes of it for our own
 _NAME = re.compile(r"[a-z]([-a-z0-9]*[a-z0-9])?")
-_MARK = "END-OF-HOSTLER"
-
-_STARTUP = """#!/bin/bash
-# Written by hostler: makes this VM ready to become an image.
-for python in {pythons}; do
-  if "$python" -c 'import sys; sys.exit(sys.version_info < (3, 7))' 2>/dev/null; then break; fi
-done
-if ! command -v "$python" >/dev/null; then
-  echo "hostler: failed: the image that it begins with has no Python"
-  exit 1
-fi
-exec "$python" -u - <<'{mark}'
-{program}{mark}
-"""
 
 Body = dict[str, Any]
 
@@ -106,12 +90,6 @@ def body(
     return made
 
 
-@lru_cache(maxsize=1)
-def startup() -> str:
-    program = Path(__file__).with_name("builder.py").read_text()
-    return _STARTUP.format(pythons=PYTHONS, mark=_MARK, program=program)
-
-
 def _disk(zone: str, found: Shape, marked: dict[str, str], disk: str) -> Body:
     made: Body = {"boot": True, "autoDelete": True, "type": "PERSISTENT", "mode": "READ_WRITE"}
     if disk:
@@ -139,7 +117,7 @@ def _metadata(name: str, recipe: Recipe, word: str, cache: str) -> list[Body]:
     }
     items = {
         "hostler-image": json.dumps(told, sort_keys=True),
-        "startup-script": startup(),
+        "startup-script": startup_script("hostler.backends.gce.images.builder", (3, 7)),
         "enable-guest-attributes": "TRUE",
         "block-project-ssh-keys": "TRUE",
         "enable-oslogin": "FALSE",

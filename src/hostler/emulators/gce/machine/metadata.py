@@ -11,13 +11,13 @@ import re
 import threading
 import time
 from collections.abc import Callable, Mapping
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
-from urllib.parse import parse_qsl, unquote
+from urllib.parse import unquote
 
 from hostler.emulators.gce.machine.board import Board, etag
 from hostler.emulators.gcs.message import Answer, json_answer
 from hostler.emulators.gcs.tokens import LIFE
+from hostler.emulators.serving import Handler, LoopbackServer
 
 ROOT = "/computeMetadata/v1"
 FLAVOR = {"Metadata-Flavor": "Google"}
@@ -28,19 +28,12 @@ _NONE = object()
 View = Callable[[], dict[str, Any]]
 
 
-class MetadataServer(ThreadingHTTPServer):
-    daemon_threads = True
-    request_queue_size = 64
-
+class MetadataServer(LoopbackServer):
     def __init__(self, view: View, board: Board, token: Callable[[], str]) -> None:
-        super().__init__(("127.0.0.1", 0), _Handler)
+        super().__init__(_Handler)
         self.view, self.board, self.token = view, board, token
         self._closed = False
         threading.Thread(target=self.serve_forever, args=(0.05,), name="gce-metadata", daemon=True).start()
-
-    @property
-    def host(self) -> str:
-        return f"127.0.0.1:{self.server_address[1]}"
 
     def close(self) -> None:
         """Returns at once: the caller may hold the lock that answers under way need."""
@@ -51,9 +44,6 @@ class MetadataServer(ThreadingHTTPServer):
     def _end(self) -> None:
         self.shutdown()
         self.server_close()
-
-    def handle_error(self, request: object, client_address: object) -> None:
-        """Ignore a client that went away; its thread ends."""
 
     def answer(self, path: str, query: Mapping[str, str]) -> Answer:
         if path == "/":
@@ -139,33 +129,21 @@ def _json(content: object, more: Mapping[str, str] | None = None) -> Answer:
     return Answer(200, json.dumps(content).encode(), {**found.headers, **FLAVOR, **(more or {})})
 
 
-class _Handler(BaseHTTPRequestHandler):
-    protocol_version = "HTTP/1.1"
-    disable_nagle_algorithm = True
+class _Handler(Handler):
     server: MetadataServer
 
-    def do_GET(self) -> None:
-        path, _, query = self.path.partition("?")
-        if path != "/" and self.headers.get("Metadata-Flavor") != "Google":
-            return self._send(Answer(403, b"Missing Metadata-Flavor:Google header.", {}))
-        return self._send(self.server.answer(path, dict(parse_qsl(query, keep_blank_values=True))))
-
-    def do_PUT(self) -> None:
-        value = self.rfile.read(int(self.headers.get("Content-Length") or 0)).decode(errors="replace")
-        if self.headers.get("Metadata-Flavor") != "Google":
-            return self._send(Answer(403, b"Missing Metadata-Flavor:Google header.", {}))
-        return self._send(self.server.put(unquote(self.path), value))
-
-    def log_message(self, format: str, *args: object) -> None:
-        return
+    def answer(self) -> None:
+        path, query, headers = self.head()
+        value = self.rfile.read(self.length()).decode(errors="replace")
+        if path != "/" and headers.get("metadata-flavor") != "Google":
+            found = Answer(403, b"Missing Metadata-Flavor:Google header.", {})
+        elif self.command == "PUT":
+            found = self.server.put(unquote(self.path), value)
+        elif self.command == "GET":
+            found = self.server.answer(path, query)
+        else:
+            found = Answer(405)
+        self.send(found.status, found.body, found.headers)
 
     def version_string(self) -> str:
         return "Metadata Server for VM"
-
-    def _send(self, answer: Answer) -> None:
-        self.send_response(answer.status)
-        for name, value in answer.headers.items():
-            self.send_header(name, value)
-        self.send_header("Content-Length", str(len(answer.body)))
-        self.end_headers()
-        self.wfile.write(answer.body)

@@ -3,52 +3,37 @@
 from __future__ import annotations
 
 import ssl
-import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
-from urllib.parse import parse_qsl, unquote
+from urllib.parse import unquote
 
 from hostler.emulators.k8s.api.api import Api
 from hostler.emulators.k8s.api.message import Answer, Call, Stream, as_json, refused
 from hostler.emulators.k8s.api.refusal import Refusal, no_such_path, wrong_method
 from hostler.emulators.k8s.resources import GROUPS, RESOURCES, Resource, named
 from hostler.emulators.k8s.rules.access import Access
+from hostler.emulators.serving import Handler, LoopbackServer
 
 
-class Server(ThreadingHTTPServer):
-    daemon_threads = True
-    request_queue_size = 128
+class Server(LoopbackServer):
     api: Api
     access: Access
 
     def __init__(self) -> None:
-        super().__init__(("127.0.0.1", 0), _Handler)
+        super().__init__(_Handler)
         self.requests: list[tuple[str, str]] = []  # method and path with query, of everything that was asked
-
-    @property
-    def port(self) -> int:
-        return int(self.server_address[1])
 
     def secure(self, context: ssl.SSLContext) -> None:
         """The handshake is each connection's own, so that a slow client keeps nobody waiting."""
         self.socket = context.wrap_socket(self.socket, server_side=True, do_handshake_on_connect=False)
 
-    def handle_error(self, request: object, client_address: object) -> None:
-        """A client that went away is ignored; anything else is a fault of the stand-in, and printed."""
-        if not isinstance(sys.exc_info()[1], (ConnectionError, TimeoutError, ssl.SSLError)):
-            super().handle_error(request, client_address)  # type: ignore[arg-type]
 
-
-class _Handler(BaseHTTPRequestHandler):
-    protocol_version = "HTTP/1.1"
-    wbufsize = -1
-    disable_nagle_algorithm = True
+class _Handler(Handler):
     server: Server
 
-    def handle_any(self) -> None:
-        body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
+    def answer(self) -> None:
+        body = self.rfile.read(self.length())
         self.server.requests.append((self.command, self.path))
         try:
             reply = self._reply(body)
@@ -57,20 +42,13 @@ class _Handler(BaseHTTPRequestHandler):
         if isinstance(reply, Stream):
             self._stream(reply)
         else:
-            self._send(reply)
-
-    do_GET = do_PUT = do_POST = do_PATCH = do_DELETE = handle_any
-
-    def log_message(self, format: str, *args: object) -> None:
-        return
+            self.send(reply.status, reply.body, reply.headers)
 
     def _reply(self, body: bytes) -> Answer | Stream:
-        path, _, text = self.path.partition("?")
+        path, query, headers = self.head()
         if path in ("/healthz", "/livez", "/readyz"):
             return Answer(200, b"ok", {"Content-Type": "text/plain"})
-        headers = {name.lower(): value for name, value in self.headers.items()}
         user = self.server.access.user(headers)
-        query = dict(parse_qsl(text, keep_blank_values=True))
         at = route(self.command, path, query)
         if at is None:
             found = document(path)
@@ -79,14 +57,6 @@ class _Handler(BaseHTTPRequestHandler):
             return as_json(found)
         call = Call(at.verb, at.resource, at.namespace, at.name, at.sub, query, headers, body, user)
         return self.server.api.answer(call)
-
-    def _send(self, answer: Answer) -> None:
-        self.send_response(answer.status)
-        for name, value in answer.headers.items():
-            self.send_header(name, value)
-        self.send_header("Content-Length", str(len(answer.body)))
-        self.end_headers()
-        self.wfile.write(answer.body)
 
     def _stream(self, stream: Stream) -> None:
         self.send_response(200)

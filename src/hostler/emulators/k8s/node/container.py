@@ -15,6 +15,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -117,7 +118,8 @@ class Container:
         """No process is left when this returns."""
         with self._writing:
             if self._process.stdin is not None and not self._process.stdin.closed:
-                self._process.stdin.close()
+                with suppress(BrokenPipeError):  # a signal that came after its end is still in the buffer
+                    self._process.stdin.close()
         self._process.wait()
 
     def _write(self, line: str) -> None:

@@ -1,0 +1,121 @@
+"""`hostler drill` and a real kill agree on scripts that save in random ways: progress is kept, or is not."""
+
+from __future__ import annotations
+
+import random
+import signal
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from killer import RUN, WORKER, farm, keys_of, send, until
+
+from cli_world import World
+from hostler.records.series.logs import LogReader
+from hostler.spec.job import Job
+
+SETTLE = 0.8
+
+SCRIPT = """
+import json, os, random, sys, time
+from pathlib import Path
+
+STYLE, INTERVAL, STEPS, SIZE = {style!r}, {interval}, {steps}, {size}
+folder = Path(os.environ["HOSTLER_CHECKPOINT_DIR"])
+
+def write(path, state):
+    text = json.dumps(state)
+    if STYLE.startswith("renamed"):
+        (folder / "new").write_text(text)
+        os.replace(folder / "new", path)
+    else:
+        path.write_text(text)
+
+def newest():
+    if STYLE == "numbered":
+        found = sorted(folder.glob("step-*.json"), key=lambda path: int(path.stem[5:]))
+        return found[-1] if found else None
+    return folder / "last.json" if (folder / "last.json").exists() else None
+
+state = {{"step": 0, "weight": 0.0}}
+if (path := newest()) is not None:
+    state = json.loads(path.read_text())
+    if STYLE.endswith("pair"):
+        assert json.loads((folder / "other.json").read_text())["step"] == state["step"], "mixed moments"
+print("begins", state["step"], flush=True)
+while state["step"] < STEPS:
+    state["step"] += 1
+    state["weight"] += 0.1 * (random.Random(state["step"]).random() - state["weight"])
+    state["fill"] = "x" * SIZE
+    print(json.dumps({{"step": state["step"], "weight": state["weight"]}}), flush=True)
+    name = "step-%d.json" % state["step"] if STYLE == "numbered" else "last.json"
+    write(folder / name, state)
+    if STYLE.endswith("pair"):
+        write(folder / "other.json", state)
+    time.sleep(INTERVAL)
+"""
+
+
+def random_script(seed: int) -> str:
+    """Saves in place, by rename or under numbers; one file or two; with pauses to rest in, or without."""
+    rng = random.Random(seed)
+    style = rng.choice(["in place", "in place pair", "renamed", "renamed pair", "numbered"])
+    interval = rng.choice([0.08, 0.1, 1.6])
+    return SCRIPT.format(
+        style=style, interval=interval, steps=int(7 / interval), size=rng.choice([0, 1000, 300_000])
+    )
+
+
+def drilled(root: Path, script: str) -> bool:
+    """Whether a drill says that the script goes on after a kill."""
+    world = World(root, "drill")
+    world.write("train.py", script)
+    try:
+        answer = world.run(
+            "drill",
+            "--json",
+            "--kills",
+            "1",
+            "--",
+            "python",
+            "train.py",
+            timeout=200,
+            HOSTLER_SETTLE=str(SETTLE),
+        )
+    finally:
+        world.close()
+    verdict = answer.json["verdict"]
+    assert verdict in ("exact", "nothing-saved"), answer.out
+    return bool(verdict == "exact")
+
+
+def survived(root: Path, script: str, rng: random.Random) -> bool:
+    """Whether it goes on after its worker was killed, with the `every` of real runs."""
+    with farm(str(root / "store"), root, settle=SETTLE) as made:
+        (made.code / "train.py").write_text(script)
+        job = made.submit(Job(name="train", command=(sys.executable, "-u", "train.py")))
+        [key] = keys_of(job)
+        made.start()
+        until(lambda: made.processes(RUN), why=made.said)
+        time.sleep(rng.uniform(3.5, 5.0))
+        send(min(made.processes(WORKER)), signal.SIGKILL)
+        made.finish(job, workers=1)
+        text = b"".join(piece.data for piece in LogReader(made.store, key.run).read()).decode()
+        begun = [int(line.split()[1]) for line in text.splitlines() if line.startswith("begins ")]
+        assert len(begun) == 2 and begun[0] == 0, text
+        return begun[1] > 0
+
+
+FEW = (2, 5, 7)  # in place without a pause, numbered, renamed
+
+
+@pytest.mark.timeout(600)
+@pytest.mark.parametrize(
+    "seed", [*FEW, *(pytest.param(n, marks=pytest.mark.soak) for n in range(20) if n not in FEW)]
+)
+def test_drill_and_a_real_kill_agree_on_a_random_script(seed: int, tmp_path: Path) -> None:
+    script = random_script(seed)
+    (tmp_path / "real").mkdir()
+    real = survived(tmp_path / "real", script, random.Random(seed))
+    assert drilled(tmp_path, script) == real, script[:300]

@@ -1,0 +1,196 @@
+"""Scripts that save often, killed early by real signals under real workers: progress is kept."""
+
+from __future__ import annotations
+
+import random
+import signal
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from killer import RUN, WORKER, farm, keys_of, send, until
+
+from hostler.records.checkpoint import checkpoints
+from hostler.records.run import control
+from hostler.records.series.logs import LogReader
+from hostler.spec.job import Job
+from worker_world import World
+from worker_world import until as becomes
+
+COUNT = """
+import json, os, pathlib, sys, time
+folder, style = pathlib.Path(os.environ["HOSTLER_CHECKPOINT_DIR"]), sys.argv[1]
+def replace(path, text):
+    (folder / "new").write_text(text)
+    os.replace(folder / "new", path)
+def numbers():
+    names = [path.name for path in folder.glob("checkpoint-*")]
+    return sorted(int(name.split("-")[1].split(".")[0]) for name in names)
+if style == "renamed":
+    n = int((folder / "last").read_text()) if (folder / "last").exists() else 0
+elif style == "pointer":
+    n = 0
+    if (folder / "latest").exists():
+        n = int((folder / (folder / "latest").read_text()).read_text())
+elif style == "folders":
+    n = max(numbers(), default=0)
+    if n:
+        assert (folder / f"checkpoint-{n}" / "model").read_text() == str(n)
+        assert (folder / f"checkpoint-{n}" / "optimizer").read_text() == str(n)
+goes_on = n > 0
+print("begins", n, flush=True)
+while not goes_on and n < 1000:
+    n += 1
+    if style == "renamed":
+        replace(folder / "last", str(n))
+    elif style == "pointer":
+        (folder / f"checkpoint-{n}.pt").write_text(str(n))
+        replace(folder / "latest", f"checkpoint-{n}.pt")
+    else:
+        (folder / f"checkpoint-{n}").mkdir()
+        (folder / f"checkpoint-{n}" / "model").write_text(str(n))
+        (folder / f"checkpoint-{n}" / "optimizer").write_text(str(n))
+    print("saved", n, flush=True)
+    time.sleep(0.5)
+"""
+
+
+def begun(text: str) -> list[int]:
+    """The numbers that the attempts of a run began from."""
+    return [int(line.split()[1]) for line in text.splitlines() if line.startswith("begins ")]
+
+
+@pytest.mark.parametrize("style", ["renamed", "pointer", "folders"])
+@pytest.mark.parametrize("victim", [RUN, WORKER])
+def test_kill_in_the_first_ten_seconds_keeps_saves_of_every_half_second(
+    style: str, victim: str, tmp_path: Path
+) -> None:
+    """With the resting time and the `every` of real runs."""
+    rng = random.Random(f"{style}{victim}")
+    with farm(str(tmp_path / "store"), tmp_path, settle=2.0) as made:
+        (made.code / "count.py").write_text(COUNT)
+        job = made.submit(Job(name="count", command=(sys.executable, "count.py", style)))
+        [key] = keys_of(job)
+        made.start()
+
+        def log() -> str:
+            pieces = LogReader(made.store, key.run).read()
+            return b"".join(piece.data for piece in pieces).decode()
+
+        until(lambda: made.processes(RUN), why=made.said)
+        time.sleep(rng.uniform(7.0, 9.5))
+        send(min(made.processes(victim)), signal.SIGKILL)
+        made.finish(job, workers=1)
+        [zero, again] = begun(log())
+        assert zero == 0 and again >= 1, log()
+        assert victim == WORKER or again >= 5, "a worker that lives takes more than the first copy"
+        assert control.state_of(made.store, key).state == "done"
+
+
+TIMM = """
+import os, pathlib, signal, sys, time
+folder, attempt = pathlib.Path(os.environ["HOSTLER_CHECKPOINT_DIR"]), int(os.environ["HOSTLER_ATTEMPT"])
+if "--resume" in sys.argv:
+    print("resumes from", pathlib.Path(sys.argv[sys.argv.index("--resume") + 1]).read_text(), flush=True)
+    sys.exit()
+assert not list(folder.iterdir()), "not the beginning"
+(folder / "args.yaml").write_text("lr: 0.1")
+if "first" in sys.argv:
+    (folder / "checkpoint-0.pth.tar").write_text("epoch 0")
+if attempt > 1:
+    print("starts anew", flush=True)
+    sys.exit()
+time.sleep(2.5)
+os.kill(os.getpid(), signal.SIGKILL)
+"""
+LAST = ("--resume", "{checkpoint_dir}/last.pth.tar")
+
+
+@pytest.fixture
+def world(tmp_path: Path) -> World:
+    return World(tmp_path / "world")
+
+
+def test_resume_that_names_a_missing_file_starts_from_the_beginning(world: World) -> None:
+    job = world.submit(TIMM, resume=LAST, retries=0)
+    world.work()
+    log = world.log(job)
+    assert world.state(job).state == "done", log
+    assert world.committed(job) and "starts anew" in log
+    assert "starts from the beginning: no checkpoint has the files that `resume:` names" in log
+
+
+def test_first_alternative_of_resume_that_fits_is_used(world: World) -> None:
+    other = ("--resume", "{checkpoint_dir}/checkpoint-0.pth.tar")
+    command = (sys.executable, "-u", "train.py", "first")
+    job = world.submit(TIMM, command=command, resume=LAST, resume_else=(other,), retries=0)
+    world.work()
+    assert world.state(job).state == "done" and "resumes from epoch 0" in world.log(job), world.log(job)
+
+
+OLDER = """
+import os, pathlib, sys, time
+folder, marks = pathlib.Path(os.environ["HOSTLER_CHECKPOINT_DIR"]), pathlib.Path(os.environ["MARKS"])
+if "--resume" in sys.argv:
+    print("resumes from", pathlib.Path(sys.argv[-1]).read_text(), flush=True)
+    sys.exit()
+(folder / "last.pth.tar").write_text("epoch 3")
+while not (marks / "go").exists(): time.sleep(0.01)
+(folder / "last.pth.tar").unlink()
+(folder / "half").write_text("x")
+sys.exit(75)
+"""
+
+
+def test_checkpoint_without_the_resume_file_is_passed_over(world: World) -> None:
+    job = world.submit(OLDER, resume=LAST)
+    with world.working():
+        becomes(lambda: world.committed(job))
+        world.mark("go").touch()
+        becomes(lambda: world.state(job).ended)
+    log = world.log(job)
+    assert "checkpoint 1-2 is passed over: it has no file that `resume:` names" in log
+    assert "goes on from checkpoint 1-1" in log and "resumes from epoch 3" in log
+
+
+SIGTERM = """
+import os, pathlib, signal, sys, time
+folder, marks = pathlib.Path(os.environ["HOSTLER_CHECKPOINT_DIR"]), pathlib.Path(os.environ["MARKS"])
+if (folder / "last").exists():
+    print("goes on from", (folder / "last").read_text(), flush=True)
+    sys.exit()
+def leave(number, frame):
+    (folder / "last").write_text("saved on SIGTERM")
+    sys.exit(143)
+signal.signal(signal.SIGTERM, leave)
+(marks / "ready").touch()
+time.sleep(60)
+"""
+
+
+def test_save_on_sigterm_with_exit_143_is_kept(world: World) -> None:
+    world.quick(settle=30.0)
+    job = world.submit(SIGTERM)
+    with world.working():
+        becomes(lambda: world.mark("ready").exists())
+        control.pause(world.store, world.key(job))
+        becomes(lambda: world.state(job).state == "paused")
+    assert len(checkpoints.committed(world.store, job.run_id(0))) == 1
+    control.resume(world.store, world.key(job))
+    world.work()
+    assert "goes on from saved on SIGTERM" in world.log(job)
+
+
+def test_exit_143_that_nobody_asked_for_is_not_trusted(world: World) -> None:
+    world.quick(settle=30.0)
+    script = """
+import os, pathlib, sys
+folder = pathlib.Path(os.environ["HOSTLER_CHECKPOINT_DIR"])
+if int(os.environ["HOSTLER_ATTEMPT"]) > 1: sys.exit("there is a checkpoint" if list(folder.iterdir()) else 0)
+(folder / "half").write_text("x")
+sys.exit(143)
+"""
+    job = world.submit(script)
+    world.work()
+    assert world.state(job).state == "done", world.log(job)

@@ -1,0 +1,173 @@
+"""Booleans and lists reach unmodified scripts of every parser, swept with real workers."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import parser_scripts as scripts
+from cli_world import World
+
+# One boolean and one list of each parser, as the keys are called in its script.
+SWEPT = {
+    "store_true": (scripts.ARGPARSE, "amp", "layers"),
+    "store_false": (scripts.ARGPARSE, "cache", "tag"),
+    "optional_action": (scripts.ARGPARSE, "ema", "layers"),
+    "str2bool": (scripts.ARGPARSE, "use_bn", "tag"),
+    "click_flag": (scripts.CLICK, "amp", "tags"),
+    "click_pair": (scripts.CLICK, "ema", "pair"),
+    "typer": (scripts.TYPER, "amp", "layers"),
+    "absl_list": (scripts.ABSL, "amp", "names"),
+    "absl_multi": (scripts.ABSL, "ema", "layers"),
+    "configurator": (scripts.GPT, "compile", "layers"),
+}
+HYDRA = """
+import json, hydra
+from omegaconf import OmegaConf
+@hydra.main(version_base=None, config_path=".", config_name="config")
+def main(config):
+    print(json.dumps(OmegaConf.to_container(config)))
+main()
+"""
+HIDDEN = """
+import importlib, json
+argparse = importlib.import_module("argparse")
+p = argparse.ArgumentParser()
+for name in ("amp", "ema"):
+    p.add_argument("--" + name, action="store_true")
+p.add_argument("--" + "tag", action="append")
+print(json.dumps(vars(p.parse_args())))
+"""
+
+
+@pytest.fixture
+def world(tmp_path: Path) -> Iterator[World]:
+    world = World(tmp_path)
+    yield world
+    world.close()
+
+
+def swept(world: World, text: str) -> list[dict[str, Any]]:
+    """Rows of the sweep after it is over, all done."""
+    world.write("sweep.yaml", text)
+    answer = world.run("sweep", "-y", "--wait", "sweep.yaml", timeout=240)
+    assert answer.code == 0, answer.err + world.run("logs", "sweep").out
+    rows: list[dict[str, Any]] = world.run("status", "sweep", "--json").json
+    assert [row["state"] for row in rows] == ["done"] * len(rows)
+    return rows
+
+
+def printed(world: World, row: dict[str, Any]) -> dict[str, Any]:
+    """The parameters as the script's last attempt saw them."""
+    lines = [line for line in world.run("logs", row["id"]).out.splitlines() if line.startswith("{")]
+    found: dict[str, Any] = json.loads(lines[-1])
+    return found
+
+
+def check(world: World, boolean: str, many: str, text: str) -> None:
+    rows = swept(world, text)
+    assert {row["params"][boolean] for row in rows} == {True, False}
+    for row in rows:
+        got = printed(world, row)
+        assert got[boolean] is row["params"][boolean]
+        assert [str(item) for item in got[many]] == [str(item) for item in row["params"][many]]
+
+
+@pytest.mark.parametrize("case", SWEPT)
+def test_an_unmodified_script_gets_true_false_and_lists(world: World, case: str) -> None:
+    script, boolean, many = SWEPT[case]
+    world.write("train.py", script)
+    world.write("configurator.py", scripts.CONFIGURATOR)
+    values = "[0.5, 1.5]" if many == "pair" else "[3, 4]"
+    check(
+        world,
+        boolean,
+        many,
+        f"command: python train.py\nparameters:\n  {boolean}: [true, false]\n  {many}: {{value: {values}}}\n",
+    )
+
+
+def test_hydra_gets_true_false_and_lists(world: World) -> None:
+    world.write("train.py", HYDRA)
+    world.write("config.yaml", "amp: null\nlayers: []\n")
+    text = "command: python train.py\nstyle: hydra\n"
+    text += "parameters:\n  amp: [true, false]\n  layers: {value: [3, 4]}\n"
+    check(world, "amp", "layers", text)
+
+
+def test_bash_getopts_gets_true_false_and_lists(world: World) -> None:
+    world.write("train.sh", scripts.GETOPTS)
+    rows = swept(
+        world, "command: bash train.sh\nparameters:\n  v: [true, false]\n  l: {value: [3, 4]}\n  n: x\n"
+    )
+    assert [(printed(world, row)["v"], printed(world, row)["l"]) for row in rows] == [
+        (True, "3 4"),
+        (False, "3 4"),
+    ]
+
+
+def test_an_unreadable_parser_is_learned_from_its_usage_error(world: World) -> None:
+    world.write("train.py", HIDDEN)
+    text = (
+        "command: python train.py\nretries: 0\nparallel: 1\nparameters:\n"
+        "  amp: [true, false]\n  ema: [true, false]\n  tag: {value: [a, b]}\n"
+    )
+    rows = swept(world, text)
+    for row in rows:
+        assert printed(world, row) == row["params"]
+    assert [row["attempt"] for row in rows] == [2, 1, 1, 1]  # the others begin with what was learned
+    assert (
+        "the script refused --amp true: it is tried again with --amp" in world.run("logs", rows[0]["id"]).out
+    )
+
+
+def test_a_parameter_the_script_lacks_fails_at_once(world: World) -> None:
+    world.write("train.py", HIDDEN)
+    world.write("sweep.yaml", "command: python train.py\nparameters: {nothing: true}\n")
+    assert world.run("sweep", "-y", "--wait", "sweep.yaml").code != 0
+    row = world.run("status", "sweep", "--json").json[0]
+    assert (row["state"], row["attempt"]) == ("failed", 1)
+
+
+def test_plan_and_dry_run_show_how_options_are_written(world: World) -> None:
+    world.write("train.py", scripts.ARGPARSE)
+    world.write("sweep.yaml", "command: python train.py\nparameters: {amp: [true, false], batch_size: 8}\n")
+    said = "options: amp: true is --amp, false is left out; batch_size: --batch-size VALUE"
+    assert said in world.run("plan", "sweep.yaml").out
+    assert said in world.run("sweep", "-y", "--dry-run", "sweep.yaml").out
+    assert world.run("plan", "sweep.yaml", "--json").json["options"] == [said]
+    world.write("hostler.yaml", "command: python train.py\n")
+    assert "options: amp: true is --amp" in world.run("run", "--dry-run", "amp=true").out
+
+
+def test_a_style_against_the_parser_is_refused_at_submission(world: World) -> None:
+    world.write("train.py", scripts.ARGPARSE)
+    world.write(
+        "sweep.yaml", "command: python train.py\nstyle: {booleans: value}\nparameters: {amp: [true, false]}\n"
+    )
+    answer = world.run("sweep", "-y", "sweep.yaml")
+    assert answer.code == 2
+    assert "style: booleans: value for amp, but train.py:12 declares --amp as store_true" in answer.err
+    assert not world.store.exists()
+
+
+def test_words_typed_by_a_person_stay_untouched(world: World) -> None:
+    world.write(
+        "train.py", "import json, sys\nprint(json.dumps({'argv': sys.argv[1:]}))\n" + scripts.ARGPARSE
+    )
+    answer = world.run("run", "train.py", "--amp", "true", "--tag", "a", "b")
+    assert '["--amp", "true", "--tag", "a", "b"]' in answer.out + answer.err
+    assert answer.code == 2
+    assert world.run("status", "--json").json[0]["attempt"] == 1
+
+
+def test_like_sets_flags_in_the_scripts_form(world: World) -> None:
+    world.write("train.py", scripts.ARGPARSE)
+    assert world.run("run", "--name", "first", "train.py", "--no-ema", "--tag", "a", "--tag", "b").code == 0
+    answer = world.run("run", "--like", "first", "--name", "second", "ema=true", "amp=true", "cache=false")
+    got = json.loads(next(line for line in answer.out.splitlines() if line.startswith("{")))
+    assert (got["ema"], got["amp"], got["cache"], got["tag"]) == (True, True, False, ["a", "b"])

@@ -23,7 +23,7 @@ from hostler.records.run.attempt import claim, copy_end
 from hostler.records.run.entries import Claim
 from hostler.records.run.log import RunKey
 from hostler.records.sweep import sweeps
-from hostler.records.sweep.journal import Entry, Journal
+from hostler.records.sweep.journal import Journal, JournalEntry
 from hostler.records.sweep.queue import Queue
 from hostler.records.sweep.rungs import RungReaders
 from hostler.search import telling
@@ -82,7 +82,7 @@ def _ours(folder: Path, past: list[dict[str, float]]) -> Callable[[], float]:
     sweeps.submit(store, job)
     journal = Journal(store, "s")
     for picks in past:
-        journal.append(Entry(picks, picks), None)
+        journal.append(JournalEntry(picks, picks), None)
     queue, asker = Queue(store, job), Asker(store, RungReaders(store), print)
     queue.grow()
     for n, picks in enumerate(past):

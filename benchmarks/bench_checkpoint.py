@@ -16,7 +16,7 @@ from row import Row
 
 from hostler.sdk.checkpoint import host_memory
 from hostler.sdk.checkpoint.checkpointer import Checkpointer
-from hostler.sdk.checkpoint.policy import Policy
+from hostler.sdk.checkpoint.policy import SavePolicy
 
 SIZE = 1 << 30
 TENSORS = 64
@@ -28,7 +28,7 @@ def main() -> list[Row]:
         folder = Path(name)
         training = _Training()
         plain = _Plain(training, folder / "plain")
-        checkpointer = Checkpointer(folder / "checkpoints", policy=Policy(keep=1), say=lambda line: None)
+        checkpointer = Checkpointer(folder / "checkpoints", policy=SavePolicy(keep=1), say=lambda line: None)
         checkpointer.track(training=training)
         waits: list[float] = []
         durable: list[float] = []

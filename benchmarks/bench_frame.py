@@ -25,7 +25,7 @@ from hostler.records import layout, project
 from hostler.records.body import encode
 from hostler.records.series import metrics, packing, segments
 from hostler.records.series.points import Point, pack
-from hostler.records.series.segments import Packed
+from hostler.records.series.segments import PackedRun
 from hostler.records.sweep import sweeps
 from hostler.spec import space, spans
 from hostler.spec.job import Job
@@ -90,7 +90,7 @@ def fill(folder: Path) -> None:
         segments.write(store, "all", batch, segments.newest(store, "all"))
 
 
-def _runs(store: Store, folder: Path, job: Job, dice: random.Random) -> Iterator[Packed]:
+def _runs(store: Store, folder: Path, job: Job, dice: random.Random) -> Iterator[PackedRun]:
     for index, run in enumerate(sweeps.run_ids(job)):
         points = [
             Point(n, 1.7e9 + n, {f"m{m}": dice.random() for m in range(METRICS)}) for n in range(POINTS)

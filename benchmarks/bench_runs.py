@@ -30,7 +30,7 @@ from hostler.spec.job import Job, Source
 from hostler.store import open_store
 from hostler.worker.claim.room import Room
 from hostler.worker.claim.slots import Offer
-from hostler.worker.loop import Terms, Worker
+from hostler.worker.loop import Worker, WorkerTerms
 from hostler.worker.machine import Machine
 from hostler.worker.parent import new_session
 from hostler.worker.process.process import Process
@@ -116,7 +116,9 @@ def _ours(folder: Path, *, warm: bool) -> float:
     seconds = {}
     for sweep in ("first", "all"):
         machine = Machine(store, folder / "cache", new_session(), timing, say=_mute, warm=parents)
-        worker = Worker(machine, Room(Offer(cpus=64, memory=1 << 50, slots=SLOTS)), Terms(only=(sweep,)))
+        worker = Worker(
+            machine, Room(Offer(cpus=64, memory=1 << 50, slots=SLOTS)), WorkerTerms(only=(sweep,))
+        )
         begun = time.perf_counter()
         worker.run()
         seconds[sweep] = time.perf_counter() - begun

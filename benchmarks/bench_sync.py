@@ -53,14 +53,14 @@ def _project(folder: Path) -> Path:
 def _measure(project: Path, cache: Path) -> list[Row]:
     from hostler.fleet.snapshot.mirror import Mirror
     from hostler.remote.connection import Connection
-    from hostler.remote.target import Target
+    from hostler.remote.target import SshTarget
 
-    connection = Connection(Target("n1"))
+    connection = Connection(SshTarget("n1"))
     ours, floor = list[float](), list[float]()
-    mirror = Mirror(project, Target("n1"), "/tmp/ours0", cache)
+    mirror = Mirror(project, SshTarget("n1"), "/tmp/ours0", cache)
     mirror.push()
     for n in range(1, TIMES):
-        first = Mirror(project, Target("n1"), f"/tmp/ours{n}", cache / str(n))
+        first = Mirror(project, SshTarget("n1"), f"/tmp/ours{n}", cache / str(n))
         first._far()
         ours.append(_timed(first.push))
         floor.append(_timed(lambda n=n: _tar(connection, project, f"/tmp/floor{n}")))  # type: ignore[misc]

@@ -22,7 +22,7 @@ import pytest
 
 from cli_world import World
 from gce_world import TIMES, TRAIN
-from hostler.backends.kubernetes.client import Client, connect
+from hostler.backends.kubernetes.client import KubeClient, connect
 from hostler.emulators.k8s import Cluster
 from hostler.records.rows import Row, rows
 from hostler.spec.project import Fleet
@@ -113,7 +113,7 @@ class Pods(World):
     def __init__(self, root: Path, cluster: Cluster | None) -> None:
         super().__init__(root)
         self.cluster = cluster
-        self._client: Client | None = None
+        self._client: KubeClient | None = None
         self.name = f"walk-{secrets.token_hex(3)}"
         self.kubeconfig = Path(REAL) if cluster is None else cluster.kubeconfig
         self.volume = cluster is not None  # the store is a folder of this machine

@@ -14,7 +14,7 @@ from safetensors.torch import load_file
 from hostler import env
 from hostler.records.run import handoff
 from hostler.records.run.handoff import Handoff
-from hostler.sdk.shared_process import Seat
+from hostler.sdk.shared_process import SharedRun
 from hostler.sdk.start import CURRENT
 from hostler.train.config import Config
 from hostler.train.fused import seated
@@ -48,9 +48,9 @@ class Cabin:
     def folder(self, number: int) -> Handoff:
         return Handoff(self.root / f"{self.attempt}" / f"run-{number}")
 
-    def seat(self, number: int) -> Seat:
+    def seat(self, number: int) -> SharedRun:
         of = f"run-{number}", "sweep", self.attempt
-        return Seat((), self.root, self.folder(number), of)
+        return SharedRun((), self.root, self.folder(number), of)
 
     def variables(self, number: int) -> dict[str, str]:
         """What a process of its own would be given."""

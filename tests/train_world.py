@@ -15,7 +15,7 @@ import servers
 from hostler.train.config import Config
 from hostler.train.configfile import make
 from hostler.train.parts import Parts, assemble
-from hostler.train.ranks import Ranks
+from hostler.train.ranks import TrainRanks
 
 COLOURS = {"cat": (220, 40, 40), "dog": (40, 220, 40), "fish": (40, 40, 220)}
 CPU = torch.device("cpu")
@@ -34,7 +34,7 @@ def config(**given: Any) -> Config:
 
 def parts(**given: Any) -> Parts:
     torch.set_num_threads(1)  # the models are small, and the tests are several
-    return assemble(config(**given), CPU, Ranks())
+    return assemble(config(**given), CPU, TrainRanks())
 
 
 def losses(made: Parts, steps: int = 8) -> list[float]:

@@ -28,7 +28,7 @@ from hostler.spec.job import Job, Source
 from hostler.store import Store, open_store
 from hostler.worker.claim.room import Room
 from hostler.worker.claim.slots import Offer
-from hostler.worker.loop import Terms, Worker
+from hostler.worker.loop import Worker, WorkerTerms
 from hostler.worker.machine import Machine
 from hostler.worker.parent import new_session
 
@@ -114,7 +114,7 @@ class World:
         here = Machine(
             store or self.store, self.cache, new_session(), timing or self.timing, say=self.said.append
         )
-        return Worker(here, room or Room(self.offer), Terms(**terms))
+        return Worker(here, room or Room(self.offer), WorkerTerms(**terms))
 
     def work(self, **given: Any) -> int:
         """Run a worker to its end: its exit code."""

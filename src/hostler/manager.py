@@ -22,8 +22,8 @@ from hostler.records.run import control
 from hostler.records.run.log import RunKey
 from hostler.records.sweep import sweeps
 from hostler.sdk.manager.manager import Hyparams, Trials
+from hostler.sdk.manager.manager import ManagedRun as _Run
 from hostler.sdk.manager.manager import Manager as _Manager
-from hostler.sdk.manager.manager import Run as _Run
 from hostler.spec.names import slug
 from hostler.spec.states import DONE
 from hostler.store import Store, open_store

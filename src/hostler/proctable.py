@@ -17,7 +17,7 @@ PS = "pid=,ppid=,pgid=,stat=,rss=,time=,lstart="
 
 
 @dataclass(frozen=True)
-class Row:
+class ProcessRow:
     """A process. `start` is opaque: only its being the same means something."""
 
     pid: int
@@ -34,7 +34,7 @@ class Row:
         return self.state[:1] not in ("Z", "X")
 
 
-def table() -> dict[int, Row]:
+def table() -> dict[int, ProcessRow]:
     """All processes by number, zombies included."""
     if not _has_proc():
         return parse_ps(_ps(["ps", "-axo", PS]))
@@ -42,7 +42,7 @@ def table() -> dict[int, Row]:
     return {found.pid: found for found in rows if found is not None}
 
 
-def row(pid: int) -> Row | None:
+def row(pid: int) -> ProcessRow | None:
     if not _has_proc():
         return parse_ps(_ps(["ps", "-o", PS, "-p", str(pid)])).get(pid)
     try:
@@ -80,7 +80,7 @@ def marked(mark: str, name: str) -> set[int]:
     return {int(pid) for pid in _listed() if wanted in _environment(pid).split(b"\0")}
 
 
-def below(rows: dict[int, Row], root: int) -> set[int]:
+def below(rows: dict[int, ProcessRow], root: int) -> set[int]:
     """Descendants of a process, by parenthood."""
     children: dict[int, list[int]] = {}
     for found in rows.values():
@@ -94,13 +94,13 @@ def below(rows: dict[int, Row], root: int) -> set[int]:
     return seen
 
 
-def parse_stat(text: str) -> Row | None:
-    """A Row of /proc/PID/stat; the name in it may hold spaces and brackets."""
+def parse_stat(text: str) -> ProcessRow | None:
+    """A ProcessRow of /proc/PID/stat; the name in it may hold spaces and brackets."""
     head, _, tail = text.rpartition(")")
     fields = tail.split()
     if len(fields) < 22:
         return None
-    return Row(
+    return ProcessRow(
         pid=int(head.partition(" ")[0]),
         parent=int(fields[1]),
         group=int(fields[2]),
@@ -112,15 +112,15 @@ def parse_stat(text: str) -> Row | None:
     )
 
 
-def parse_ps(text: str) -> dict[int, Row]:
+def parse_ps(text: str) -> dict[int, ProcessRow]:
     """Rows of `ps` output; it shows no session that could be compared, so the group stands for it."""
-    found: dict[int, Row] = {}
+    found: dict[int, ProcessRow] = {}
     for line in text.splitlines():
         fields = line.split(None, 6)
         if len(fields) == 7 and fields[0].isdigit():
             pid, parent, group = (int(field) for field in fields[:3])
             cpu, rss = _seconds(fields[5]), int(fields[4]) * 1024
-            found[pid] = Row(pid, parent, group, group, fields[3], fields[6].strip(), cpu, rss)
+            found[pid] = ProcessRow(pid, parent, group, group, fields[3], fields[6].strip(), cpu, rss)
     return found
 
 

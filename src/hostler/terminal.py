@@ -42,12 +42,12 @@ def last_overwrite(line: str) -> str:
 
 def guard() -> None:
     """From here on stdout and stderr show control characters, but for those of `own`."""
-    sys.stdout, sys.stderr = _Guarded(sys.stdout), _Guarded(sys.stderr)
+    sys.stdout, sys.stderr = _GuardedStream(sys.stdout), _GuardedStream(sys.stderr)
 
 
 def own(text: str) -> str:
     """A sequence that hostler itself means for the terminal; a stream that is not one leaves it out."""
-    if not isinstance(_below(sys.stdout), _Guarded):
+    if not isinstance(_below(sys.stdout), _GuardedStream):
         return text
     return _OWN.sub(lambda found: _MARK + found[0], text)
 
@@ -55,10 +55,10 @@ def own(text: str) -> str:
 def unguarded(stream: TextIO) -> TextIO:
     """The stream itself, for bytes and texts as they are."""
     below = _below(stream)
-    return below.stream if isinstance(below, _Guarded) else stream
+    return below.stream if isinstance(below, _GuardedStream) else stream
 
 
-class _Guarded:
+class _GuardedStream:
     """A stream of text; in everything but writing, the one it is for. It has no `buffer`: bytes written there
     would not be looked at."""
 

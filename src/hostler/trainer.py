@@ -13,9 +13,9 @@ from hostler.train.configfile import make
 from hostler.train.identity import params_of
 
 if TYPE_CHECKING:
-    from hostler.sdk.shared_process import Seat
+    from hostler.sdk.shared_process import SharedRun
     from hostler.train.epoch import Epoch
-    from hostler.train.fused.together import Member
+    from hostler.train.fused.together import FusedMember
 
 
 def experiment_generator(config: Config | Mapping[str, Any], *, name: str | None = None) -> Iterator[Epoch]:
@@ -33,7 +33,7 @@ def experiment_generator(config: Config | Mapping[str, Any], *, name: str | None
         yield from experiment(run, asked)
 
 
-def together(configs: Sequence[Config | Mapping[str, Any]]) -> Iterator[list[Member]]:
+def together(configs: Sequence[Config | Mapping[str, Any]]) -> Iterator[list[FusedMember]]:
     """Train them all at once on one device, and yield all of them after each epoch: rows, ends and weights
     are those of each trained alone, up to rounding."""
     try:
@@ -47,7 +47,7 @@ def together(configs: Sequence[Config | Mapping[str, Any]]) -> Iterator[list[Mem
         yield from train(asked, ranks.device_of(asked[0]))
 
 
-def seated(seats: Sequence[Seat], read: Callable[[Seat], Config], limit: int | None = None) -> None:
+def seated(seats: Sequence[SharedRun], read: Callable[[SharedRun], Config], limit: int | None = None) -> None:
     """Train the runs that a worker gave to this one process; `read` makes the config of each. `limit`: so
     many are known to fit, at most."""
     try:

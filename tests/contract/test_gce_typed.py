@@ -10,7 +10,7 @@ from google.auth import credentials
 from hostler.backends.base import Launch
 from hostler.backends.gce import plans
 from hostler.backends.gce.backend import make
-from hostler.backends.gce.client import Client
+from hostler.backends.gce.client import GceClient
 from hostler.emulators.gce import GceEmulator, emulator
 from hostler.spec.project import Fleet
 
@@ -31,8 +31,8 @@ def test_googles_typed_client_reads_back_what_hostler_made() -> None:
         options = {"zones": ["us-central1-a", "us-east1-b"], "gpu": "T4:1", "disk": 100 << 30}
         fleet = Fleet(name="burst", backend="gce", workers=3, scope="cifar", options=options)
         made = plans.requests(fleet, LAUNCH, gce.project)
-        make(Client(gce.project, gce.url), made, [])
-        make(Client(gce.project, gce.url), made, [])
+        make(GceClient(gce.project, gce.url), made, [])
+        make(GceClient(gce.project, gce.url), made, [])
         templates = client(gce, "InstanceTemplates", "instance_templates")
         found = templates.get(project=gce.project, instance_template="hostler-cifar-burst-1").properties
         assert found.machine_type == "n1-standard-8" and dict(found.labels) == made.owner.labels

@@ -11,7 +11,7 @@ import pytest
 import servers
 from hostler.emulators.gcs import GcsEmulator
 from hostler.records import layout
-from hostler.records.sweep.journal import Entry, Journal
+from hostler.records.sweep.journal import Journal, JournalEntry
 from hostler.store import Store, open_store
 from hostler.store.folder import FolderStore
 from hostler.store.memory import MemoryStore
@@ -37,9 +37,9 @@ class JournalRace:
             journal = Journal(client(), "s")
             start.wait()
             while len(journal.entries) < BUDGET:
-                if journal.append(Entry({"by": who, "n": len(journal.entries)}), BUDGET):
+                if journal.append(JournalEntry({"by": who, "n": len(journal.entries)}), BUDGET):
                     won.append((len(journal.entries), who))
-            assert not journal.append(Entry({"by": who}), BUDGET)
+            assert not journal.append(JournalEntry({"by": who}), BUDGET)
 
         threads = [threading.Thread(target=ask, args=(who,)) for who in range(ASKERS)]
         for thread in threads:

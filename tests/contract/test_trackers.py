@@ -349,7 +349,7 @@ def test_a_database_of_mlflows_that_is_none_is_one_line(tmp_path: Path, where: s
 
 
 def test_a_damaged_message_is_no_message() -> None:
-    with pytest.raises(wire.NotWhole):
+    with pytest.raises(wire.PartialMessage):
         list(wire.fields(b"\x0a\xff\xff\xff\xff\x0fabc"))
-    with pytest.raises(wire.NotWhole):
+    with pytest.raises(wire.PartialMessage):
         list(wire.fields(b"\x80" * 12))

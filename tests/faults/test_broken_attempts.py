@@ -21,7 +21,7 @@ from hostler.settings import Timing
 from hostler.spec.job import Job
 from hostler.store.memory import MemoryStore
 from hostler.worker.claim import room
-from hostler.worker.loop import Terms, Worker
+from hostler.worker.loop import Worker, WorkerTerms
 from hostler.worker.machine import Machine
 
 pytestmark = pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
@@ -61,7 +61,7 @@ def machine_dir(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 def work(store: MemoryStore, tmp_path: Path, said: list[str] | None = None, poll: float = TIMING.poll) -> int:
     said = [] if said is None else said
     here = Machine(store, tmp_path / "cache", "session", replace(TIMING, poll=poll), say=said.append)
-    return Worker(here, room.Room(room.offer(slots=1, cpus=1, gpus=None)), Terms()).run()
+    return Worker(here, room.Room(room.offer(slots=1, cpus=1, gpus=None)), WorkerTerms()).run()
 
 
 def state(store: MemoryStore, one: Job) -> RunState:

@@ -30,7 +30,7 @@ from hostler.emulators.gcs import (
 from hostler.errors import MachineError, StoreError, StoreUnreachable
 from hostler.store import NotFound
 from hostler.store.bucket import BucketStore
-from hostler.store.retry import Patience
+from hostler.store.retry import RetryTime
 
 URL = f"gs://{servers.BUCKET}/p"
 DRIVER_TRIES = 3  # of the driver by itself, before we hear of it
@@ -55,13 +55,13 @@ once_and_often = pytest.mark.parametrize("times", [1, DRIVER_TRIES + 1])
 
 @pytest.fixture
 def store(gcs: GcsEmulator) -> BucketStore:
-    return BucketStore(URL, Patience(bound=8.0, sleep=lambda seconds: time.sleep(seconds / 10)))
+    return BucketStore(URL, RetryTime(bound=8.0, sleep=lambda seconds: time.sleep(seconds / 10)))
 
 
 @pytest.fixture
 def hasty(gcs: GcsEmulator) -> BucketStore:
     """Gives an answer half a second."""
-    return BucketStore(URL, Patience(bound=1.0))
+    return BucketStore(URL, RetryTime(bound=1.0))
 
 
 @pytest.fixture
@@ -173,7 +173,7 @@ def test_answers_that_always_time_out_are_unreachable_in_bounded_time(
 
 @pytest.mark.parametrize("fault", FOR_EVER.values(), ids=FOR_EVER)
 def test_what_never_gets_better_is_unreachable_in_bounded_time(gcs: GcsEmulator, fault: Fault) -> None:
-    store = BucketStore(URL, Patience(bound=0.5))
+    store = BucketStore(URL, RetryTime(bound=0.5))
     gcs.faults.always(fault)
     calls: list[Callable[[], object]] = [
         lambda: store.get("k"),
@@ -210,7 +210,7 @@ def test_large_upload_with_repeated_resets_is_whole_in_the_end(
 
 
 def test_a_large_upload_that_cannot_be_finished_changes_nothing(gcs: GcsEmulator, big: Path) -> None:
-    store = BucketStore(URL, Patience(bound=0.5))
+    store = BucketStore(URL, RetryTime(bound=0.5))
     store.put("big", b"old")
     gcs.faults.always(cut(), Kind.PART)
     with pytest.raises(StoreUnreachable, match="did not take big whole"):
@@ -228,7 +228,7 @@ def test_a_download_cut_half_way_is_whole_or_not_there(
     gcs.faults.next(HALVED, Kind.READ)
     gcs.faults.always(busy(503), Kind.READ)
     with pytest.raises(StoreUnreachable):
-        BucketStore(URL, Patience(bound=0.5)).download("big", tmp_path / "half")
+        BucketStore(URL, RetryTime(bound=0.5)).download("big", tmp_path / "half")
     assert [path.name for path in tmp_path.iterdir()] == ["whole"]
 
 
@@ -253,7 +253,7 @@ def strict(monkeypatch: pytest.MonkeyPatch) -> Iterator[GcsEmulator]:
 
 
 def test_a_token_the_server_no_longer_takes_is_replaced(strict: GcsEmulator, tmp_path: Path) -> None:
-    store = BucketStore(URL, Patience(bound=5.0))
+    store = BucketStore(URL, RetryTime(bound=5.0))
     (tmp_path / "up").write_bytes(b"up")
     calls: list[Callable[[], object]] = [
         lambda: store.put("k", b"x", if_absent=True),
@@ -273,7 +273,7 @@ def test_a_token_the_server_no_longer_takes_is_replaced(strict: GcsEmulator, tmp
 
 
 def test_listing_continues_when_the_token_expires_between_its_pages(strict: GcsEmulator) -> None:
-    store = BucketStore(URL, Patience(bound=5.0))
+    store = BucketStore(URL, RetryTime(bound=5.0))
     names = [f"{n:04d}" for n in range(1100)]
     with ThreadPoolExecutor(4) as pool:
         list(pool.map(lambda name: store.put(name, b""), names))

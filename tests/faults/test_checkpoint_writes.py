@@ -12,7 +12,7 @@ from pathlib import Path
 import hostler
 from hostler.records.checkpoint import saved_folder
 from hostler.sdk.checkpoint.checkpointer import Checkpointer
-from hostler.sdk.checkpoint.policy import Policy
+from hostler.sdk.checkpoint.policy import SavePolicy
 
 SOURCE = str(Path(hostler.__file__).resolve().parents[1])
 
@@ -22,7 +22,7 @@ SAVES = """
 import json, os, signal, sys
 from pathlib import Path
 from hostler.sdk.checkpoint.checkpointer import Checkpointer
-from hostler.sdk.checkpoint.policy import Policy
+from hostler.sdk.checkpoint.policy import SavePolicy
 
 folder = Path(sys.argv[1])
 
@@ -43,7 +43,7 @@ def deadly(call, count):
 
 def save_twice(n):
     thing, count = Thing(), [n]
-    ck = Checkpointer(folder, policy=Policy(keep=1, every_steps=1), say=print)
+    ck = Checkpointer(folder, policy=SavePolicy(keep=1, every_steps=1), say=print)
     ck.track(thing=thing)
     ck.restore()
     for name in ("open", "pwrite", "fsync", "replace", "mkdir", "unlink", "rmdir", "close"):
@@ -59,7 +59,7 @@ for n in range(1, 500):
         save_twice(n)
     code = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
     thing, said = Thing(), []
-    ck = Checkpointer(folder, policy=Policy(), say=said.append)
+    ck = Checkpointer(folder, policy=SavePolicy(), say=said.append)
     found = ck.restore()
     ck.track(thing=thing)
     step, n = (found.step, found.state["n"]) if found else (0, 0)
@@ -105,7 +105,7 @@ def test_full_disk_lets_training_go_on_and_keeps_whole_checkpoints(
 ) -> None:
     said: list[str] = []
     bulk = Bulk(100_000)
-    checkpointer = Checkpointer(small_disk / "c", policy=Policy(every_steps=1), say=said.append)
+    checkpointer = Checkpointer(small_disk / "c", policy=SavePolicy(every_steps=1), say=said.append)
     checkpointer.track(bulk=bulk)
     checkpointer.save(1, {}, wait=True)
     bulk.size = 3_000_000
@@ -113,7 +113,7 @@ def test_full_disk_lets_training_go_on_and_keeps_whole_checkpoints(
     assert len(said) == 1 and "checkpoint of step 2 not saved" in said[0] and "No space left" in said[0]
     bulk.size = 200_000
     checkpointer.save(3, {}, wait=True)
-    later, other = Checkpointer(small_disk / "c", policy=Policy(), say=said.append), Bulk(0)
+    later, other = Checkpointer(small_disk / "c", policy=SavePolicy(), say=said.append), Bulk(0)
     found = later.restore()
     later.track(bulk=other)
     later.close()

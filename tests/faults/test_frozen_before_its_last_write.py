@@ -20,7 +20,7 @@ from hostler.settings import Timing
 from hostler.spec.job import Job
 from hostler.store import Blob, Entry, Store, open_store
 from hostler.worker.claim import room
-from hostler.worker.loop import Terms, Worker
+from hostler.worker.loop import Worker, WorkerTerms
 from hostler.worker.machine import Machine
 
 # Logs and saves which attempt it is: what is seen afterwards tells who wrote it.
@@ -100,7 +100,7 @@ def made(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.Mon
 def worker(made: Farm, store: Store, session: str, said: list[str]) -> Worker:
     timing = replace(Timing(), **{name: float(value) for name, value in made.times.items()})
     here = Machine(store, made.folder / session, session, timing, say=said.append)
-    return Worker(here, room.Room(room.offer(slots=1, cpus=1, gpus=None)), Terms())
+    return Worker(here, room.Room(room.offer(slots=1, cpus=1, gpus=None)), WorkerTerms())
 
 
 @pytest.mark.parametrize("chosen", [is_end, is_finished, is_second_commit])

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from gce_oracle import check_seen
-from hostler.backends.gce.client import Client
+from hostler.backends.gce.client import GceClient
 from hostler.backends.gce.images import gallery, sources
 from hostler.backends.gce.images.building import Building
 from hostler.backends.gce.shape import shape
@@ -36,7 +36,7 @@ def gce() -> Iterator[GceEmulator]:
 
 def building(gce: GceEmulator, **more: object) -> tuple[Building, list[str]]:
     said: list[str] = []
-    client = Client(gce.project, gce.url, patience=0.0)
+    client = GceClient(gce.project, gce.url, patience=0.0)
     recipe = Recipe("mine", "echo hi\n", "setup.sh", seconds=14400)
     pause: Callable[[float], None] = more.get("pause", lambda _: time.sleep(0.05))  # type: ignore[assignment]
     return Building(client, shape(FLEET), recipe, "", pause, time.monotonic, said.append), said
@@ -82,7 +82,7 @@ def test_answers_that_are_lost_make_nothing_twice(gce: GceEmulator) -> None:
     ],
 )
 def test_what_an_image_begins_with_must_be_there(gce: GceEmulator, image: str, said: str) -> None:
-    client = Client(gce.project, gce.url)
+    client = GceClient(gce.project, gce.url)
     if not said:
         return sources.check_image(client, image)
     with pytest.raises(CloudError) as error:

@@ -25,7 +25,7 @@ from proxy import Fault, Proxy, running
 from hostler.errors import StoreError, StoreUnreachable
 from hostler.store import NotFound, open_store
 from hostler.store.bucket import BucketStore
-from hostler.store.retry import Patience
+from hostler.store.retry import RetryTime
 
 pytestmark = pytest.mark.real
 
@@ -48,13 +48,13 @@ def url(moto_store_url: str, proxy: Proxy) -> str:
 
 @pytest.fixture
 def store(url: str) -> BucketStore:
-    return BucketStore(url, Patience(bound=8.0, sleep=lambda seconds: time.sleep(seconds / 10)))
+    return BucketStore(url, RetryTime(bound=8.0, sleep=lambda seconds: time.sleep(seconds / 10)))
 
 
 @pytest.fixture
 def hasty(url: str) -> BucketStore:
     """Gives an answer one second, less than the proxy's delay."""
-    return BucketStore(url, Patience(bound=2.0))
+    return BucketStore(url, RetryTime(bound=2.0))
 
 
 @pytest.mark.parametrize("times", [1, DRIVER_TRIES + 1])
@@ -131,7 +131,7 @@ def test_write_arriving_after_another_took_the_key_is_lost(hasty: BucketStore, p
 def test_a_create_nobody_can_settle_is_unreachable_not_lost(url: str, proxy: Proxy) -> None:
     proxy.choose = lambda method, path: Fault.LOSE_503
     with pytest.raises(StoreUnreachable, match="who holds k"):
-        BucketStore(url, Patience(bound=1.0)).put("k", b"mine", if_absent=True)
+        BucketStore(url, RetryTime(bound=1.0)).put("k", b"mine", if_absent=True)
     proxy.choose = lambda method, path: None
     assert open_store(url).put("k", b"mine", if_absent=True) is True  # the same bytes: it was stored
     assert len(proxy.stored) == 1
@@ -172,7 +172,7 @@ def test_a_download_cut_half_way_is_whole_or_not_there(
     faults = itertools.chain([Fault.CUT_BODY], itertools.repeat(Fault.REFUSE_503))
     proxy.choose = lambda method, path: next(faults)
     with pytest.raises(StoreUnreachable):
-        BucketStore(url, Patience(bound=0.5)).download("big", tmp_path / "again")
+        BucketStore(url, RetryTime(bound=0.5)).download("big", tmp_path / "again")
     assert [path.name for path in tmp_path.iterdir()] == ["big"]
 
 

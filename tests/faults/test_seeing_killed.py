@@ -17,7 +17,7 @@ import hostler
 from hostler.analysis.frame import columns
 from hostler.records import garbage, layout
 from hostler.records.checkpoint import archive, archive_files, checkpoints
-from hostler.records.checkpoint.archive import Terms
+from hostler.records.checkpoint.archive import ArchiveTerms
 from hostler.records.checkpoint.checkpoints import Place
 from hostler.records.run import log as run_log
 from hostler.records.run.attempt import claim
@@ -31,7 +31,7 @@ from hostler.spec.job import Job
 from hostler.store import open_store
 
 SOURCE = str(Path(hostler.__file__).resolve().parents[1])
-TERMS = Terms(2, "loss", "min")
+TERMS = ArchiveTerms(2, "loss", "min")
 
 # Forks for each n: the child does the deed on a copy of the store and dies before the n-th call that changes
 # the disk; another then does it again, undisturbed, on what is left.
@@ -43,11 +43,11 @@ from hostler.records.checkpoint import archive_files as delivery
 from hostler.records.series import metrics
 from hostler.records.series import packing
 from hostler.records.sweep import sweeps
-from hostler.records.checkpoint.archive import Terms
+from hostler.records.checkpoint.archive import ArchiveTerms
 from hostler.store import open_store
 
 root, deed, step = Path(sys.argv[1]), sys.argv[2], int(sys.argv[3])
-terms = Terms(2, "loss", "min")
+terms = ArchiveTerms(2, "loss", "min")
 packing.RUNS = 3  # several segments
 
 def compact(folder):

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from hostler import proctable
-from hostler.worker.process.group import Group
+from hostler.worker.process.group import ProcessGroup
 from hostler.worker.process.process import Process
 from hostler.worker.run import leftovers
 from hostler.worker.run.failure import classify
@@ -45,17 +45,19 @@ def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture
-def worker(tmp_path: Path) -> Iterator[Callable[[int], tuple[subprocess.Popen[str], list[Group], list[int]]]]:
+def worker(
+    tmp_path: Path,
+) -> Iterator[Callable[[int], tuple[subprocess.Popen[str], list[ProcessGroup], list[int]]]]:
     started: list[subprocess.Popen[str]] = []
 
-    def begin(count: int) -> tuple[subprocess.Popen[str], list[Group], list[int]]:
+    def begin(count: int) -> tuple[subprocess.Popen[str], list[ProcessGroup], list[int]]:
         popen = subprocess.Popen(
             [sys.executable, "-c", WORKER, str(tmp_path), str(count)], stdout=subprocess.PIPE, text=True
         )
         started.append(popen)
         assert popen.stdout is not None
         rows = [popen.stdout.readline().split() for _ in range(count)]
-        groups = [Group(int(row[0]), row[1], row[2]) for row in rows]
+        groups = [ProcessGroup(int(row[0]), row[1], row[2]) for row in rows]
         until(lambda: all(len(group.members()) == 6 for group in groups))
         return popen, groups, [int(row[3]) for row in rows]
 
@@ -75,7 +77,7 @@ def until(condition: Callable[[], object], seconds: float = 60.0) -> None:
         time.sleep(0.02)
 
 
-def gone(groups: list[Group], pids: list[list[int]]) -> bool:
+def gone(groups: list[ProcessGroup], pids: list[list[int]]) -> bool:
     return not any(group.members() for group in groups) and not any(
         proctable.start_of(pid) for some in pids for pid in some
     )
@@ -204,7 +206,7 @@ def test_a_damaged_record_is_passed_over(tmp_path: Path, bystander: subprocess.P
 
 def test_unknown_leader_has_only_marked_processes_as_members(tmp_path: Path) -> None:
     """Number 0 is the parent of everything: a supervisor killed before its first word must not name it."""
-    assert Group(0, "", "a mark nobody carries").members(fresh=True) == {}
+    assert ProcessGroup(0, "", "a mark nobody carries").members(fresh=True) == {}
 
 
 def test_supervisor_killed_before_its_first_message_ends_normally(tmp_path: Path) -> None:

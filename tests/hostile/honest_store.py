@@ -50,7 +50,7 @@ def fill(root: Path) -> Path:
     store = world.store
     old = sweeps.load(store, "old")
     packing.compact(store, old)
-    terms = archive.Terms(5, "accuracy", "max")
+    terms = archive.ArchiveTerms(5, "accuracy", "max")
     archive.agree(store, terms)
     for entry in archive.candidates(store, terms):
         archive.enter(store, entry, terms)

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from hostler.sdk.checkpoint.checkpointer import Checkpointer
-from hostler.sdk.checkpoint.policy import Policy
+from hostler.sdk.checkpoint.policy import SavePolicy
 from hostler.worker.run import nvml
 from things import Thing
 
@@ -28,7 +28,7 @@ def torch() -> Any:
 
 
 def checkpointer(folder: Path) -> Checkpointer:
-    return Checkpointer(folder, policy=Policy(every_steps=1), say=print)
+    return Checkpointer(folder, policy=SavePolicy(every_steps=1), say=print)
 
 
 def test_a_training_on_the_gpu_goes_on_to_the_bit(torch: Any, tmp_path: Path) -> None:

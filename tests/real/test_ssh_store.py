@@ -19,7 +19,7 @@ import pytest
 from hostler.errors import StoreError, StoreUnreachable
 from hostler.store import NotFound
 from hostler.store.registry import check
-from hostler.store.retry import Patience
+from hostler.store.retry import RetryTime
 from hostler.store.ssh import SshStore
 from hostler.testing import racer
 from sshhosts import Hosts, wait_until
@@ -31,7 +31,7 @@ SERVER = "stdin.buffer"
 
 @pytest.fixture
 def store(hosts: Hosts) -> Iterator[SshStore]:
-    with closing(SshStore(f"ssh://n1/tmp/{secrets.token_hex(6)}", Patience(bound=60))) as store:
+    with closing(SshStore(f"ssh://n1/tmp/{secrets.token_hex(6)}", RetryTime(bound=60))) as store:
         yield store
 
 
@@ -134,7 +134,7 @@ def test_link_that_is_cut_and_comes_back_costs_only_time(hosts: Hosts, store: Ss
 
 def test_a_host_that_restarts_is_found_again(hosts: Hosts, store: SshStore) -> None:
     url = "ssh://n1/~/kept"
-    with closing(SshStore(url, Patience(bound=20))) as kept:
+    with closing(SshStore(url, RetryTime(bound=20))) as kept:
         kept.put("k", b"v")
         hosts["n1"].crash()
         hosts["n1"].start()
@@ -143,7 +143,7 @@ def test_a_host_that_restarts_is_found_again(hosts: Hosts, store: SshStore) -> N
 
 def test_host_that_is_down_is_unreachable_after_the_bound(hosts: Hosts) -> None:
     hosts["n1"].cut()
-    with closing(SshStore("ssh://n1/tmp/x", Patience(bound=2))) as store, ThreadPoolExecutor(8) as pool:
+    with closing(SshStore("ssh://n1/tmp/x", RetryTime(bound=2))) as store, ThreadPoolExecutor(8) as pool:
         begun = time.monotonic()
         for answer in [pool.submit(store.get, f"k{n}") for n in range(8)]:
             with pytest.raises(StoreUnreachable, match="ssh://n1/tmp/x does not answer"):
@@ -254,7 +254,7 @@ def test_a_full_home_is_one_clear_line_and_leaves_nothing(hosts: Hosts) -> None:
 
 def test_a_name_that_nobody_has_is_unreachable_and_said_so(hosts: Hosts) -> None:
     with pytest.raises(StoreUnreachable, match="no machine of that name was found"):
-        SshStore("ssh://no.such.host.invalid/x", Patience(bound=0.5)).get("k")
+        SshStore("ssh://no.such.host.invalid/x", RetryTime(bound=0.5)).get("k")
 
 
 def test_refusal_of_the_far_disk_names_the_store_as_given(hosts: Hosts) -> None:

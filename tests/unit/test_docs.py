@@ -122,13 +122,13 @@ def test_the_table_of_certain_errors_is_that_of_the_worker() -> None:
 @pytest.mark.parametrize(
     ("title", "model"),
     [
-        ("The project", parse._Project),
+        ("The project", parse._ProjectTable),
         ("python", parse._Python),
-        ("resources", parse._Resources),
-        ("limits", parse._Limits),
-        ("checkpoint", parse._Checkpoint),
-        ("notify", parse._Notify),
-        ("data", parse._Data),
+        ("resources", parse._ResourcesTable),
+        ("limits", parse._LimitsTable),
+        ("checkpoint", parse._CheckpointTable),
+        ("notify", parse._NotifyTable),
+        ("data", parse._DataTable),
     ],
 )
 def test_every_key_of_the_file_is_documented_and_no_other(title: str, model: type[parse._Table]) -> None:
@@ -138,7 +138,7 @@ def test_every_key_of_the_file_is_documented_and_no_other(title: str, model: typ
 
 def test_every_key_of_a_sweep_file_is_documented_exactly() -> None:
     keys = [key for row in table(section("docs/sweeps.md", "The file")) for key in quoted(row[0])]
-    own = set(sweepfile._Sweep.model_fields) - set(parse._Project.model_fields)
+    own = set(sweepfile._SweepTable.model_fields) - set(parse._ProjectTable.model_fields)
     assert set(keys) == own | {"name", "metric"}
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from gce_world import CloudWorld, asked, cloud, eventually
-from hostler.backends.gce.names import Owner
+from hostler.backends.gce.names import GceOwner
 
 
 @pytest.fixture
@@ -42,7 +42,7 @@ def test_kept_vm_is_made_where_stock_is_and_goes_idle(world: CloudWorld) -> None
 def test_same_named_fleet_of_another_store_is_left_alone(
     world: CloudWorld,
 ) -> None:
-    theirs = Owner("cifar", "burst", "gs://colleague/cifar")
+    theirs = GceOwner("cifar", "burst", "gs://colleague/cifar")
     body = {"name": theirs.name(7), "description": theirs.describe(7), "properties": plain(theirs)}
     make(world, "global/instanceTemplates", body)
     vm = {**plain(theirs), "name": f"{theirs.name(7)}-abcd"}
@@ -75,7 +75,7 @@ def test_a_vm_that_nobody_uses_removes_itself(world: CloudWorld) -> None:
 
 
 def test_doctor_finds_what_no_fleet_needs_and_removes_it(world: CloudWorld) -> None:
-    owner = Owner("cifar", "burst", "gs://runs/cifar")
+    owner = GceOwner("cifar", "burst", "gs://runs/cifar")
     body = {"name": owner.name(7), "description": owner.describe(7), "properties": {}}
     make(world, "global/instanceTemplates", {**body, "properties": plain(owner)})
     found = world.run("doctor", timeout=120)
@@ -89,7 +89,7 @@ def test_doctor_finds_what_no_fleet_needs_and_removes_it(world: CloudWorld) -> N
 
 
 def test_name_that_somebody_else_has_is_reported_with_its_owner(world: CloudWorld) -> None:
-    mine, theirs = Owner("cifar", "burst", "gs://runs/cifar"), Owner("cifar-burst", "x", "gs://other")
+    mine, theirs = GceOwner("cifar", "burst", "gs://runs/cifar"), GceOwner("cifar-burst", "x", "gs://other")
     make(
         world,
         "global/instanceTemplates",
@@ -122,7 +122,7 @@ def test_plan_warns_of_machines_with_less_memory_than_their_gpus(world: CloudWor
     assert asked.code == 2 and "its GPUs have 64 GiB" in asked.err
 
 
-def plain(owner: Owner) -> dict[str, object]:
+def plain(owner: GceOwner) -> dict[str, object]:
     image = "projects/debian-cloud/global/images/family/debian-12"
     disk = {"boot": True, "autoDelete": True, "initializeParams": {"sourceImage": image}}
     network = {"network": "global/networks/default"}
@@ -135,9 +135,9 @@ def plain(owner: Owner) -> dict[str, object]:
 
 
 def make(world: CloudWorld, path: str, body: dict[str, object]) -> None:
-    from hostler.backends.gce.client import Client
+    from hostler.backends.gce.client import GceClient
     from hostler.emulators.gce import GceEmulator
 
     gce: GceEmulator = world.gce
     token = gce._world.tokens.issue()
-    Client(gce.project, gce.url, lambda: token).insert(path, json.loads(json.dumps(body)))
+    GceClient(gce.project, gce.url, lambda: token).insert(path, json.loads(json.dumps(body)))

@@ -10,7 +10,7 @@ import pytest
 
 from gce_api import properties
 from gce_world import CloudWorld, cloud, eventually
-from hostler.backends.gce.client import Client
+from hostler.backends.gce.client import GceClient
 
 SETUP = "#!/bin/bash\nset -e\necho putting it there\nmkdir -p ~/tools\necho baked > ~/tools/word.txt\n"
 READS = """
@@ -180,7 +180,7 @@ def by_hand(world: CloudWorld) -> None:
     ]
     script = "\n".join([*lines, "echo all is there", "while true; do sleep 0.2; done"])
     token = world.gce._world.tokens.issue()
-    client = Client(world.gce.project, world.gce.url, lambda: token)
+    client = GceClient(world.gce.project, world.gce.url, lambda: token)
     made = {**properties(script, spot=False), "name": "dev"}
     made["machineType"] = "zones/us-central1-b/machineTypes/e2-small"
     client.insert("zones/us-central1-b/instances", made)
@@ -207,7 +207,7 @@ def test_leftovers_of_a_build_are_removed_after_their_time(world: CloudWorld) ->
 def test_old_images_of_a_family_go_and_the_newest_stay(world: CloudWorld) -> None:
     names = ["mine-1", "mine-2"]
     token = world.gce._world.tokens.issue()
-    client = Client(world.gce.project, world.gce.url, lambda: token)
+    client = GceClient(world.gce.project, world.gce.url, lambda: token)
     for name in names:
         body = {"name": name, "family": "mine", "labels": {"hostler-family": "mine"}}
         client.insert("global/images", body)

@@ -22,7 +22,7 @@ from safetensors.torch import load_file
 from gang_world import gang, work_together
 from hostler.train.config import Config
 from hostler.train.data import synthetic
-from hostler.train.data.order import Order
+from hostler.train.data.order import ExampleOrder
 from small_trainings import same
 from worker_world import World
 
@@ -60,7 +60,7 @@ CONFIG = {
 def reference(ranks: int) -> dict[str, torch.Tensor]:
     """The same training in one process, written down plainly."""
     data = synthetic.load(Config(dataset="synthetic/6_3_41"), "6_3_41").splits["train"]
-    order = Order(41, 8, 2)
+    order = ExampleOrder(41, 8, 2)
     torch.manual_seed(1)
     model = torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(6, 3))
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1, momentum=0.9, nesterov=True)

@@ -17,7 +17,7 @@ import numpy as np
 
 from hostler.analysis.cache import Cache
 from hostler.analysis.damage_report import once
-from hostler.analysis.stack import Stack
+from hostler.analysis.stack import SegmentStack
 from hostler.errors import DamagedError, NewerFormatError
 from hostler.records import layout
 from hostler.records.body import Record, taken_apart
@@ -25,7 +25,7 @@ from hostler.records.rows import Row, display_name, others
 from hostler.records.run.log import RunKey
 from hostler.records.series import metrics, packing, segments
 from hostler.records.series.curve_columns import Track, tracks
-from hostler.records.series.segments import Packed, Segment
+from hostler.records.series.segments import PackedRun, Segment
 from hostler.records.sweep import sweeps
 from hostler.spec.job import Job
 from hostler.spec.params import flatten
@@ -41,7 +41,7 @@ B = TypeVar("B")
 @dataclass(frozen=True)
 class SweepRead:
     job: Job
-    stack: Stack
+    stack: SegmentStack
     tags: Mapping[str, Sequence[str]]  # '': those of all runs; and by run what it has besides
 
     def names(self, wanted: set[str] | None) -> list[str]:
@@ -87,7 +87,7 @@ def read(store: Store, name: str, say: Say) -> SweepRead:
         end = packing.end_of(store, RunKey(name, run), newest.get(run, 0)) or {"attempt": packing.ANY}
         return _tracks(store, run, end)
 
-    return SweepRead(job, Stack(name, parts, order, long), sweeps.tags(store, job, say))
+    return SweepRead(job, SegmentStack(name, parts, order, long), sweeps.tags(store, job, say))
 
 
 def standing(parts: Sequence[Segment], newest: Mapping[str, int]) -> dict[str, int]:
@@ -106,10 +106,10 @@ def _is_whole(store: Store, name: str, rows: Mapping[str, int]) -> bool:
     return sum(1 for _ in store.list(layout.journal(name))) == len(rows)
 
 
-def _ended(store: Store, job: Job, left: Sequence[tuple[str, int]], say: Say) -> list[Packed]:
+def _ended(store: Store, job: Job, left: Sequence[tuple[str, int]], say: Say) -> list[PackedRun]:
     """Read the runs among these that have ended, from their own objects."""
 
-    def one(item: tuple[str, int]) -> Packed | None:
+    def one(item: tuple[str, int]) -> PackedRun | None:
         key, k = RunKey(job.name, item[0]), item[1]
         if key.index >= job.count:
             return None
@@ -124,11 +124,11 @@ def _ended(store: Store, job: Job, left: Sequence[tuple[str, int]], say: Say) ->
     return [found for found in _many(one, left) if found]
 
 
-def _packed(store: Store, run: str, k: int, end: Record, params: Mapping[str, Any]) -> Packed:
+def _packed(store: Store, run: str, k: int, end: Record, params: Mapping[str, Any]) -> PackedRun:
     found = _tracks(store, run, end)
     totals = {**(end.get("metrics") or {}), **track_totals(found)}
     small = sum(track.size for track in found) <= segments.LARGE
-    return Packed(run, k, end, flatten(params), totals, found if small else None)
+    return PackedRun(run, k, end, flatten(params), totals, found if small else None)
 
 
 def _tracks(store: Store, run: str, end: Record) -> list[Track]:
@@ -136,16 +136,16 @@ def _tracks(store: Store, run: str, end: Record) -> list[Track]:
     return long_tracks(store, of or run, packing.ANY if of else int(end.get("attempt") or 0))
 
 
-def _open(store: Store, job: Job, newest: Mapping[str, int], but: set[str], say: Say) -> list[Packed]:
+def _open(store: Store, job: Job, newest: Mapping[str, int], but: set[str], say: Say) -> list[PackedRun]:
     """Runs that go on, or wait, as they are now."""
 
-    def one(row: Row) -> Packed:
+    def one(row: Row) -> PackedRun:
         facts = _facts(row)
         try:
             return _packed(store, row.id, newest.get(row.id, 0), facts, row.params)
         except (DamagedError, NewerFormatError) as error:
             say(str(error))
-            return Packed(row.id, newest.get(row.id, 0), facts, flatten(row.params), {}, ())
+            return PackedRun(row.id, newest.get(row.id, 0), facts, flatten(row.params), {}, ())
 
     return list(_many(one, others(store, job, newest, but, say)))
 

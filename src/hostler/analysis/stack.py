@@ -17,7 +17,7 @@ from hostler.records.series.segments import Segment
 Array = Any  # numpy.ndarray: installed only where frames are made
 
 
-class Stack:
+class SegmentStack:
     """Segments one on the other, and which of their rows count, in order."""
 
     def __init__(
@@ -33,7 +33,7 @@ class Stack:
         self._table = parts[0] if whole else segments.decode(_joined(sweep, parts), sweep)
         self.order: Array = np.asarray(order, dtype=np.int64)
         self._straight = len(order) == self._table.rows and bool((self.order == np.arange(len(order))).all())
-        self._groups: list[_Group] | None = None
+        self._groups: list[_CurveGroup] | None = None
         self._apart: dict[int, Sequence[Track]] | None = None
 
     def __len__(self) -> int:
@@ -112,11 +112,11 @@ class Stack:
             self._apart = {n: self._long(self._table.runs[n]) for n in wanted}
         return self._apart
 
-    def _all_groups(self) -> list[_Group]:
+    def _all_groups(self) -> list[_CurveGroup]:
         if self._groups is None:
             self._groups, base = [], 0
             for part in self._parts:
-                self._groups += [_Group(group, part, base) for group in part.header["tracks"]]
+                self._groups += [_CurveGroup(group, part, base) for group in part.header["tracks"]]
                 base += part.rows
         return self._groups
 
@@ -128,7 +128,7 @@ _NONE: dict[str, Array] = {
 }
 
 
-class _Group:
+class _CurveGroup:
     """Curves of one part whose metrics share their steps."""
 
     def __init__(self, group: Mapping[str, Any], part: Segment, base: int) -> None:

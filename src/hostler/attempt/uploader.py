@@ -39,7 +39,7 @@ class Mask(Protocol):
     def cover(self, text: str) -> str: ...
 
 
-class Picker(Protocol):
+class PointFinder(Protocol):
     """Finds points in printed lines."""
 
     def feed(self, piece: bytes, now: float) -> list[Point]: ...
@@ -65,7 +65,7 @@ class Output:
 
     file: Path
     writer: LogWriter
-    picker: Picker
+    picker: PointFinder
     mask: Mask
 
 
@@ -87,7 +87,9 @@ class Uploader:
         `known`: points in that file that the store has already."""
         self._points, self._writer, self._output = PointFolder(points), writer, output
         self._log = _Follower(output.file) if output else None
-        self._queue = _Queue(writer, output.writer if output else None, {(p.time, p.step) for p in known})
+        self._queue = _UploadQueue(
+            writer, output.writer if output else None, {(p.time, p.step) for p in known}
+        )
         self._logged = _Logged()
         self._timing, self._clock, self._wall = timing, clock, wall
         self._interest = interest or Interest()
@@ -230,7 +232,7 @@ class Uploader:
         return min(usual, self._timing.beat) if self._interest.shown else usual
 
 
-class _Queue:
+class _UploadQueue:
     """Text and points on their way to the store, in order, each once. Filling it never waits for that."""
 
     def __init__(

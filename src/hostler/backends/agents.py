@@ -20,7 +20,7 @@ from hostler.remote.connection import Connection
 from hostler.remote.frames import Frame
 from hostler.remote.library_zip import sha_of
 from hostler.remote.opening import open_channel
-from hostler.remote.target import Target
+from hostler.remote.target import SshTarget
 
 AGENT = "hostler.worker.agent"
 ANSWER = 90.0  # seconds for one answer; the slowest is that of a machine that looks for its store
@@ -29,12 +29,12 @@ DOWN_FOR = 20.0  # seconds that a machine which did not answer is not asked agai
 
 class Agents:
     def __init__(self) -> None:
-        self._channels: dict[tuple[Target, str | None], Channel] = {}
-        self._down: dict[Target, tuple[float, HostError]] = {}
+        self._channels: dict[tuple[SshTarget, str | None], Channel] = {}
+        self._down: dict[SshTarget, tuple[float, HostError]] = {}
 
     def ask(
         self,
-        host: Target,
+        host: SshTarget,
         op: str,
         body: bytes = b"",
         *,
@@ -55,7 +55,7 @@ class Agents:
                     ) from error
         raise AssertionError("the second try returns or raises")
 
-    def bring(self, host: Target, files: Sequence[str], cache: str | None) -> Sequence[str]:
+    def bring(self, host: SshTarget, files: Sequence[str], cache: str | None) -> Sequence[str]:
         """Send what the machine has not got; the names by which it knows them."""
         names = []
         for file in files:
@@ -66,7 +66,7 @@ class Agents:
             names.append(name)
         return names
 
-    def survey(self, host: Target, question: Question, cache: str | None) -> MachineInfo:
+    def survey(self, host: SshTarget, question: Question, cache: str | None) -> MachineInfo:
         """Facts about the machine and what it sees; a refusal is its `problem`."""
         try:
             facts = self.ask(host, "facts", cache=cache, path=question.path).header
@@ -87,7 +87,7 @@ class Agents:
             cache=facts["cache"],
         )
 
-    def _unreached(self, host: Target, question: Question, cache: str | None) -> str:
+    def _unreached(self, host: SshTarget, question: Question, cache: str | None) -> str:
         wheels = self.bring(host, question.wheels.get(str(host), ()), cache)
         body = json.dumps(dict(question.variables)).encode()
         answer = self.ask(host, "reach", body, cache=cache, store=question.store, wheels=wheels)
@@ -103,13 +103,13 @@ class Agents:
                     return b""
         return b""
 
-    def channel(self, host: Target, cache: str | None) -> Channel:
+    def channel(self, host: SshTarget, cache: str | None) -> Channel:
         found = self._channels.get((host, cache))
         if found is None or not found.is_open:
             found = self._channels[host, cache] = self._open(host, cache)
         return found
 
-    def _open(self, host: Target, cache: str | None) -> Channel:
+    def _open(self, host: SshTarget, cache: str | None) -> Channel:
         since, error = self._down.get(host, (0.0, None))
         if error is not None and time.monotonic() - since < DOWN_FOR:
             raise error

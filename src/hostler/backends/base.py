@@ -15,7 +15,7 @@ from hostler.errors import CloudError, CloudUnavailable, HostlerError, MachineEr
 from hostler.spec.job import Resources
 
 if TYPE_CHECKING:
-    from hostler.remote.target import Target
+    from hostler.remote.target import SshTarget
     from hostler.spec.project import Fleet
 
 KEYS = ("AWS_", "GOOGLE_", "AZURE_")  # how variables begin that open a bucket
@@ -273,7 +273,7 @@ class ThisMachine(Backend, Protocol):
 class Named(Protocol):
     """A backend whose fleets name their machines."""
 
-    def targets(self, fleet: Fleet) -> Sequence[Target]:
+    def targets(self, fleet: Fleet) -> Sequence[SshTarget]:
         """The machines of a fleet, as ssh reaches them; each once. Pure."""
 
 

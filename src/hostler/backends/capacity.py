@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
-from hostler.backends.cloud import GiveUp, Ready, Wait
+from hostler.backends.cloud import GiveUp, KeepWaiting, Ready
 
 ZONE, REGION, AGAIN, STOP = "zone", "region", "again", "stop"
 
@@ -37,7 +37,7 @@ class Size:
 
 
 @dataclass(frozen=True)
-class Group:
+class MachineGroup:
     """Machines of one region, as they are to be asked for."""
 
     region: str
@@ -51,7 +51,7 @@ class Group:
 class Filling:
     """How far a group is."""
 
-    group: Group
+    group: MachineGroup
     target: int
     running: int
     why: tuple[Reason, ...] = ()  # that its last attempts failed
@@ -75,19 +75,19 @@ class Filling:
 class Move:
     """Machines that one group does not get are tried in another."""
 
-    sizes: tuple[tuple[Group, int], ...]
+    sizes: tuple[tuple[MachineGroup, int], ...]
 
 
 def decide(
     fillings: Sequence[Filling],
-    spare: Sequence[Group],
+    spare: Sequence[MachineGroup],
     *,
     waited: float,
     patience: float,
     settled: float,
     advice: Mapping[str, float] | None = None,
-    left: Collection[Group] = (),
-) -> Wait | Ready | Move | GiveUp:
+    left: Collection[MachineGroup] = (),
+) -> KeepWaiting | Ready | Move | GiveUp:
     """Decide a launch's next step. `spare` groups stand in when every other one is out; `settled`
     seconds are given to a group to try all of its zones. `advice`: how likely a region has some: 0 to 1.
     A group of `left` was out before: nothing moves back to it, so that moving has an end."""
@@ -106,7 +106,7 @@ def decide(
     if running and waited >= settled and all(f.is_refused for f in fillings if f.is_short):
         return Ready()
     if waited < patience:
-        return Wait()
+        return KeepWaiting()
     if running:
         return Ready()
     said, hints = refusals(fillings), [why.hint for f in fillings for why in f.why if why.hint]
@@ -124,7 +124,10 @@ _LATER = "try later, name other zones or another machine, or `spot: prefer`"
 
 
 def _moved(
-    out: Sequence[Filling], others: Sequence[Filling], spare: Sequence[Group], scores: Mapping[str, float]
+    out: Sequence[Filling],
+    others: Sequence[Filling],
+    spare: Sequence[MachineGroup],
+    scores: Mapping[str, float],
 ) -> Move | None:
     """Targets where what is missing is asked for elsewhere, likely places first; None if there is none."""
     likely = sorted(others, key=lambda f: -scores.get(f.group.region, 0.5))

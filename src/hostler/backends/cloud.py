@@ -55,7 +55,7 @@ class Owner:
 
 
 @dataclass(frozen=True)
-class Wait:
+class KeepWaiting:
     """Nothing is to be done."""
 
 
@@ -77,7 +77,7 @@ class GiveUp:
 
 
 def watch(
-    look: Callable[[float], Ready | GiveUp | Again | Wait],
+    look: Callable[[float], Ready | GiveUp | Again | KeepWaiting],
     take_down: Callable[[GiveUp], Undone],
     *,
     clock: Callable[[], float],

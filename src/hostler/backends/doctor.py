@@ -22,7 +22,7 @@ class Check:
 
 
 @dataclass(frozen=True)
-class Said:
+class ProgramOutput:
     """Output of a program; `code` is None for one that did not answer."""
 
     code: int | None
@@ -38,7 +38,7 @@ class Said:
         return lines[0] if lines else f"exit {self.code}"
 
 
-def ask(words: Sequence[str], patience: float = PATIENCE) -> Said:
+def ask(words: Sequence[str], patience: float = PATIENCE) -> ProgramOutput:
     """In a group of its own, all of which is ended with it: what a script has started may hold the pipes."""
     try:
         process = subprocess.Popen(
@@ -51,14 +51,14 @@ def ask(words: Sequence[str], patience: float = PATIENCE) -> Said:
             start_new_session=True,
         )
     except OSError as error:
-        return Said(None, err=error.strerror or type(error).__name__)
+        return ProgramOutput(None, err=error.strerror or type(error).__name__)
     try:
         out, err = process.communicate(timeout=patience)
     except subprocess.TimeoutExpired:
         os.killpg(process.pid, signal.SIGKILL)
         process.communicate()
-        return Said(None, err=f"not within {patience:g} s")
-    return Said(process.returncode, out, err)
+        return ProgramOutput(None, err=f"not within {patience:g} s")
+    return ProgramOutput(process.returncode, out, err)
 
 
 def absent(use: str) -> str:

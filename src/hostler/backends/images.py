@@ -48,7 +48,7 @@ class Image:
 
 
 @dataclass(frozen=True)
-class Leaving:
+class BuildLeftover:
     """Something that the build of an image made and that does not last."""
 
     kind: str
@@ -82,10 +82,10 @@ class Imager(Protocol):
     def gpu_family(self) -> str:
         """Family that machines with GPUs begin with, in the words of a fleet."""
 
-    def leavings(self, fleet: Fleet) -> Sequence[Leaving]:
+    def leavings(self, fleet: Fleet) -> Sequence[BuildLeftover]:
         """Things that builds made and did not remove; some may be under way."""
 
-    def sweep_up(self, fleet: Fleet, found: Sequence[Leaving]) -> None:
+    def sweep_up(self, fleet: Fleet, found: Sequence[BuildLeftover]) -> None:
         """Remove these."""
 
 

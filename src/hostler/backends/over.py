@@ -14,7 +14,7 @@ from hostler.backends.agents import Agents
 from hostler.backends.base import MachineInfo, Question
 from hostler.backends.privatefile import Kept
 from hostler.backends.terminal import NO_MORE, NOT_PASSED, PATIENCE, Ran, no_folder
-from hostler.remote.target import Target
+from hostler.remote.target import SshTarget
 
 MARGIN = 30.0  # seconds over a command's own limit for its answer to come back
 # What a site sets up for people who log in, and a command over ssh does not get.
@@ -23,7 +23,7 @@ _PRINT = ["/bin/bash", "-lc", 'for n in "$@"; do printf "\\0%s=%s" "$n" "${!n}";
 
 
 class Over:
-    def __init__(self, target: Target, cache: str | None, agents: Agents | None = None) -> None:
+    def __init__(self, target: SshTarget, cache: str | None, agents: Agents | None = None) -> None:
         self.place = str(target)
         self._target, self._cache, self._agents = target, cache, agents or Agents()
         self._user = ""

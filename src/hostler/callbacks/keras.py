@@ -32,7 +32,7 @@ class HostlerCallback(keras.callbacks.Callback):
                 hint="give the model an Input or call model.build(shape), then compile(…)",
             )
         model.optimizer.build(model.trainable_variables)
-        self._run.track(keras=_State(self, model))
+        self._run.track(keras=_KerasState(self, model))
         self._tracked = True
 
     def on_train_begin(self, logs: Any = None) -> None:
@@ -49,7 +49,7 @@ class HostlerCallback(keras.callbacks.Callback):
         self._run.at_step(self.epoch)
 
 
-class _State:
+class _KerasState:
     def __init__(self, callback: HostlerCallback, model: Any) -> None:
         self._callback, self._model = callback, model
 

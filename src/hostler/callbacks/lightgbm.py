@@ -23,7 +23,7 @@ class HostlerCallback:
 
     def __init__(self, run: Run) -> None:
         self._run = run
-        self._state = _State()
+        self._state = _BoosterState()
         run.track(lightgbm=self._state)
         run.at_start()
 
@@ -43,7 +43,7 @@ class HostlerCallback:
         self._run.at_step(self._state.rounds)
 
 
-class _State:
+class _BoosterState:
     def __init__(self) -> None:
         self.model: Any = None
         self.rounds = 0

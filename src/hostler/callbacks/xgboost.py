@@ -22,7 +22,7 @@ class HostlerCallback(TrainingCallback):
     def __init__(self, run: Run) -> None:
         super().__init__()
         self._run = run
-        self._state = _State()
+        self._state = _XgboostState()
         run.track(xgboost=self._state)
 
     @property
@@ -50,7 +50,7 @@ class HostlerCallback(TrainingCallback):
         return False
 
 
-class _State:
+class _XgboostState:
     def __init__(self) -> None:
         self.model: Any = None
         self.rounds = 0

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from hostler.drill.evidence import Curve, Evidence, Try, sights
+from hostler.drill.evidence import Curve, DrillAttempt, Evidence, sights
 from hostler.records import layout
 from hostler.records.checkpoint import checkpoints, outputs
 from hostler.records.checkpoint.checkpoints import Place
@@ -27,7 +27,9 @@ from hostler.store import NotFound, Store
 OWN_LINE = "[hostler] "
 
 
-def collect(store: Store, key: RunKey, seen: Path, tries: Sequence[Try], *, joined: bool) -> Evidence:
+def collect(
+    store: Store, key: RunKey, seen: Path, tries: Sequence[DrillAttempt], *, joined: bool
+) -> Evidence:
     """`tries` is what the rig itself knows of each attempt: number, seconds, whether it was killed."""
     state = control.state_of(store, key)
     fragments = FragmentCache().update(store, key.run)
@@ -38,7 +40,9 @@ def collect(store: Store, key: RunKey, seen: Path, tries: Sequence[Try], *, join
         steps = [p.step for f in own for p in f.points if not all(n.startswith("system/") for n in p.values)]
         restored = Place(origin.attempt, origin.step).name if origin else ""
         whole.append(
-            Try(one.number, one.seconds, one.killed, restored, tuple(steps), sights(seen, one.number))
+            DrillAttempt(
+                one.number, one.seconds, one.killed, restored, tuple(steps), sights(seen, one.number)
+            )
         )
     failure = (state.end or {}).get("failure") or {}
     return Evidence(

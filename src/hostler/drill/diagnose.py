@@ -13,7 +13,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from hostler.drill.compare import Difference, compare, without
-from hostler.drill.evidence import Evidence, Sight, Try
+from hostler.drill.evidence import DrillAttempt, Evidence, Sight
 
 # What a drill's findings are called, and what a person can do about each.
 WORDS = {
@@ -193,7 +193,7 @@ def _causes(
     yield Finding("unknown", WORDS["unknown"], advice("unknown", calm.joined))
 
 
-def _diverged(calm: Evidence, one: Try, found: Sequence[Difference]) -> bool:
+def _diverged(calm: Evidence, one: DrillAttempt, found: Sequence[Difference]) -> bool:
     """Whether it was this attempt that left the undisturbed run's way."""
     known = [_weights(sight) for sight in calm.first.at_steps()]
     if known and one.at_steps():
@@ -201,7 +201,7 @@ def _diverged(calm: Evidence, one: Try, found: Sequence[Difference]) -> bool:
     return any(d.step in one.steps for d in found if d.step is not None)
 
 
-def _not_loaded(calm: Evidence, one: Try) -> Iterable[Finding]:
+def _not_loaded(calm: Evidence, one: DrillAttempt) -> Iterable[Finding]:
     """Whether a resumed attempt began where the first one did."""
     again = bool(one.steps) and bool(calm.first.steps) and one.steps[0] == calm.first.steps[0]
     first, there = next(iter(one.at_steps()), None), next(iter(calm.first.at_steps()), None)
@@ -215,7 +215,9 @@ def _not_loaded(calm: Evidence, one: Try) -> Iterable[Finding]:
     yield Finding(NOT_LOADED, text, advice(NOT_LOADED, calm.joined))
 
 
-def _skipped(calm: Evidence, one: Try, found: Sequence[Difference], unstable: set[str]) -> Iterable[Finding]:
+def _skipped(
+    calm: Evidence, one: DrillAttempt, found: Sequence[Difference], unstable: set[str]
+) -> Iterable[Finding]:
     """Whether a resumed attempt went on at another place than it was: steps were left out or done twice."""
     missing = [
         d.step for d in found if d.what == "metric" and d.detail == "is missing" and d.step is not None
@@ -241,7 +243,7 @@ def _random(sight: Sight, unstable: set[str]) -> dict[str, str]:
     return {m: value for m, value in sight.marks.items() if m.startswith(kinds) and m not in unstable}
 
 
-def _not_restored(calm: Evidence, one: Try, unstable: set[str]) -> Iterable[Finding]:
+def _not_restored(calm: Evidence, one: DrillAttempt, unstable: set[str]) -> Iterable[Finding]:
     """State of the resumed attempt that differs from the undisturbed run's."""
     pair = _aligned(calm, one)
     where = f"before the first step of attempt {one.number}"
@@ -265,7 +267,7 @@ def _not_restored(calm: Evidence, one: Try, unstable: set[str]) -> Iterable[Find
             return
 
 
-def _aligned(calm: Evidence, one: Try) -> tuple[Sight, Sight] | None:
+def _aligned(calm: Evidence, one: DrillAttempt) -> tuple[Sight, Sight] | None:
     """The first training step of a resumed attempt, and the undisturbed one with the same weights."""
     first = next(iter(one.at_steps()), None)
     if first is None:
@@ -278,13 +280,13 @@ def _weights(sight: Sight) -> dict[str, str]:
     return {mark: value for mark, value in sight.marks.items() if mark.startswith("weights|")}
 
 
-def _at_loop_line(calm: Try, one: Try) -> tuple[Sight, Sight] | None:
+def _at_loop_line(calm: DrillAttempt, one: DrillAttempt) -> tuple[Sight, Sight] | None:
     """The first line of the training's loop that both printed."""
     known = _loop_lines(calm)
     return next(((sight, known[sight.key]) for sight in one.at_lines() if sight.key in known), None)
 
 
-def _loop_lines(one: Try) -> dict[str, Sight]:
+def _loop_lines(one: DrillAttempt) -> dict[str, Sight]:
     families = Counter(_family(sight.key) for sight in one.at_lines())
     return {sight.key: sight for sight in one.at_lines() if families[_family(sight.key)] >= LOOP}
 
@@ -293,7 +295,7 @@ def _family(key: str) -> str:
     return re.sub(r"\d+", "", key)
 
 
-def _unstable(pairs: Iterable[tuple[Try, Try]]) -> set[str]:
+def _unstable(pairs: Iterable[tuple[DrillAttempt, DrillAttempt]]) -> set[str]:
     """Marks that differ between two tries before anything was killed: no restart is to blame."""
     found: set[str] = set()
     for one, other in pairs:

@@ -22,7 +22,7 @@ class Sight:
 
 
 @dataclass(frozen=True)
-class Try:
+class DrillAttempt:
     """An attempt at the run."""
 
     number: int
@@ -59,7 +59,7 @@ class Evidence:
     curves: Mapping[str, Curve] = field(default_factory=dict)
     lines: tuple[str, ...] = ()
     files: Mapping[str, Mapping[str, str]] = field(default_factory=dict)  # name → part → what is in it
-    tries: tuple[Try, ...] = ()
+    tries: tuple[DrillAttempt, ...] = ()
 
     @property
     def kills(self) -> int:
@@ -70,10 +70,10 @@ class Evidence:
         return sum(one.seconds for one in self.tries)
 
     @property
-    def first(self) -> Try:
+    def first(self) -> DrillAttempt:
         return self.tries[0]
 
-    def resumed(self) -> list[Try]:
+    def resumed(self) -> list[DrillAttempt]:
         """Attempts that were given a checkpoint."""
         return [one for one in self.tries[1:] if one.restored]
 

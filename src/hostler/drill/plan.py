@@ -36,7 +36,7 @@ class Pace:
 
 
 @dataclass(frozen=True)
-class Moment:
+class KillMoment:
     """Kill an attempt that has done this share of the work; `saved`: once it has saved something, if that
     comes in time."""
 
@@ -47,10 +47,12 @@ class Moment:
         return share >= max(HURRY, self.share) or (share >= self.share and (has_saved or not self.saved))
 
 
-def moments(kills: int, seed: int, *, saves: bool) -> list[Moment]:
+def moments(kills: int, seed: int, *, saves: bool) -> list[KillMoment]:
     """Moments of the kills. Each attempt gets a part of the work, so that all kills fall into the run; only
     the first of several may come before anything was saved. A script that saves nothing is killed once."""
     chance = random.Random(seed)
     count = kills if saves else 1
     part = HURRY / count
-    return [Moment(chance.uniform(0.25, 1.0) * part, saves and (n > 0 or count == 1)) for n in range(count)]
+    return [
+        KillMoment(chance.uniform(0.25, 1.0) * part, saves and (n > 0 or count == 1)) for n in range(count)
+    ]

@@ -19,8 +19,8 @@ from pathlib import Path
 
 from hostler import env, proctable
 from hostler.drill.collect import collect
-from hostler.drill.evidence import Evidence, Try
-from hostler.drill.plan import FINE, Moment, Pace
+from hostler.drill.evidence import DrillAttempt, Evidence
+from hostler.drill.plan import FINE, KillMoment, Pace
 from hostler.errors import MachineError
 from hostler.fleet.submit import submit
 from hostler.records.checkpoint import checkpoints
@@ -53,7 +53,7 @@ class Setup:
 
 
 @dataclass
-class _Watched:
+class _RigAttempt:
     """An attempt, as the rig sees it."""
 
     number: int
@@ -69,8 +69,8 @@ class _Watched:
         if self.ended is None:
             self.ended, self.killed = time.monotonic(), killed
 
-    def as_try(self) -> Try:
-        return Try(self.number, (self.ended or self.begun) - self.begun, self.killed)
+    def as_try(self) -> DrillAttempt:
+        return DrillAttempt(self.number, (self.ended or self.begun) - self.begun, self.killed)
 
 
 def undisturbed(setup: Setup, name: str) -> tuple[Evidence, Pace]:
@@ -83,7 +83,7 @@ def undisturbed(setup: Setup, name: str) -> tuple[Evidence, Pace]:
     return evidence, Pace(startup, evidence.seconds, rig.amount if _is_fine(evidence) else 0)
 
 
-def killed(setup: Setup, name: str, pace: Pace, moments: Sequence[Moment]) -> Evidence:
+def killed(setup: Setup, name: str, pace: Pace, moments: Sequence[KillMoment]) -> Evidence:
     return _Rig(setup, name, pace).run(moments)
 
 
@@ -96,12 +96,12 @@ class _Rig:
     setup: Setup
     name: str
     pace: Pace
-    attempts: list[_Watched] = field(default_factory=list)
+    attempts: list[_RigAttempt] = field(default_factory=list)
     dead: list[str] = field(default_factory=list)
     joined: bool = False
     amount: int = 0  # how much the newest attempt has said
 
-    def run(self, moments: Sequence[Moment]) -> Evidence:
+    def run(self, moments: Sequence[KillMoment]) -> Evidence:
         """Until the run has ended, killing each attempt at its moment."""
         root = self.setup.scratch / self.name
         (root / "seen").mkdir(parents=True)
@@ -157,11 +157,11 @@ class _Rig:
         key: RunKey,
         worker: subprocess.Popen[bytes],
         session: str,
-        pending: list[Moment],
+        pending: list[KillMoment],
     ) -> bool:
         """Until the run has ended (True) or this worker was killed (False)."""
         run_log = RunLog(store, key)
-        one: _Watched | None = None
+        one: _RigAttempt | None = None
         while True:
             state = fold(run_log.read_on().entries)
             if state.ended or state.state == PAUSED:
@@ -178,7 +178,9 @@ class _Rig:
                 return False
             time.sleep(LOOK)
 
-    def _look(self, state: RunState, session: str, key: RunKey, one: _Watched | None) -> _Watched | None:
+    def _look(
+        self, state: RunState, session: str, key: RunKey, one: _RigAttempt | None
+    ) -> _RigAttempt | None:
         """The attempt that is under way, once its process has started."""
         if state.session != session:
             return None
@@ -186,7 +188,7 @@ class _Rig:
         if one is None or one.number != state.attempt:
             if not (folder.folder / "process.json").exists():
                 return None
-            one = _Watched(state.attempt, time.monotonic())
+            one = _RigAttempt(state.attempt, time.monotonic())
             self.attempts.append(one)
             self.amount = 0
         self.joined = self.joined or folder.joined.exists()
@@ -202,14 +204,14 @@ class _Rig:
         seen = (self.setup.scratch / self.name / "seen").glob(f"{attempt}-0-*.jsonl")
         return max(map(_size, seen), default=0) or _size(folder.log)
 
-    def _due(self, store: Store, key: RunKey, one: _Watched, moment: Moment) -> bool:
+    def _due(self, store: Store, key: RunKey, one: _RigAttempt, moment: KillMoment) -> bool:
         share = self.pace.share(self.amount, one.age())
         if not moment.is_due(share, has_saved=True):
             return False
         saved = any(place.attempt == one.number for place in checkpoints.committed(store, key.run))
         return moment.is_due(share, saved)
 
-    def _kill(self, worker: subprocess.Popen[bytes], session: str, key: RunKey, one: _Watched) -> None:
+    def _kill(self, worker: subprocess.Popen[bytes], session: str, key: RunKey, one: _RigAttempt) -> None:
         process = handoff.read(self._folder(session, key, one.number).folder / "process.json") or {}
         worker.kill()
         worker.wait()

@@ -97,7 +97,7 @@ class Witness:
             "line_buffering": stream.line_buffering,
             "write_through": stream.write_through,
         }
-        return _Lines(stream.detach(), form, lambda line: self.see("line", position(line)))
+        return _WitnessedOutput(stream.detach(), form, lambda line: self.see("line", position(line)))
 
     def audit(self, event: str, values: tuple[Any, ...]) -> None:
         """Record files of the checkpoint folder that are read."""
@@ -132,7 +132,7 @@ class Witness:
             pass
 
 
-class _Lines(io.TextIOWrapper):
+class _WitnessedOutput(io.TextIOWrapper):
     def __init__(self, buffer: Any, form: dict[str, Any], saw: Callable[[str], None]) -> None:
         super().__init__(buffer, **form)
         self._saw, self._rest = saw, ""

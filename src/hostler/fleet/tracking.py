@@ -18,7 +18,7 @@ from hostler.errors import MachineError, UsageError
 from hostler.spec.project import Project
 from hostler.spec.tracking import MLFLOW
 from hostler.trackers import registry
-from hostler.trackers.feed import Interpreter
+from hostler.trackers.feed import FeederPython
 
 URI = "MLFLOW_TRACKING_URI"
 _NAME = re.compile(r"\s*([A-Za-z0-9][\w.-]*)")
@@ -52,7 +52,7 @@ def _check_package(project: Project, kind: str, say: Say, here: bool) -> None:
             f"trackers: {package} is not in {project.python.requirements}; if nothing in it brings {package} "
             f"along, runs go on without {kind}"
         )
-    elif here and (exe := _python(project)) and not Interpreter(exe, _with_hostler()).has(package):
+    elif here and (exe := _python(project)) and not FeederPython(exe, _with_hostler()).has(package):
         raise MachineError(
             f"trackers: {kind} needs the package {package}, which {exe} does not have",
             hint=registry.remedy(kind),

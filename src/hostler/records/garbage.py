@@ -41,7 +41,7 @@ LOOK = 5.0  # seconds of deleting after which it is decided again
 
 
 @dataclass(frozen=True)
-class Saved:
+class RunCheckpoints:
     """All checkpoints of one run."""
 
     row: Row
@@ -50,7 +50,7 @@ class Saved:
 
 
 @dataclass(frozen=True)
-class Blob:
+class UnusedObject:
     """Code, data, hostler itself or a driver that nothing names; or what is left of a model that never got
     into the archive, or not wholly out of it. It goes only if it is as it was found."""
 
@@ -68,8 +68,8 @@ class Blob:
 
 @dataclass(frozen=True)
 class Waste:
-    saved: tuple[Saved, ...]
-    blobs: tuple[Blob, ...]
+    saved: tuple[RunCheckpoints, ...]
+    blobs: tuple[UnusedObject, ...]
     kept: Mapping[str, int]  # why → how many runs keep their checkpoints
 
     @property
@@ -93,7 +93,7 @@ def find(store: Store, now: float, states: Collection[str] = OVER, *, grace: flo
         if why:
             kept[why] = kept.get(why, 0) + 1
         else:
-            saved.append(Saved(row, tuple(e.key for e in listed), sum(e.size for e in listed)))
+            saved.append(RunCheckpoints(row, tuple(e.key for e in listed), sum(e.size for e in listed)))
     blobs = (*_blobs(store, jobs, found, now, grace), *_halves(store, now, grace))
     return Waste(tuple(saved), blobs, kept)
 
@@ -133,7 +133,7 @@ class _Decided:
         self._until = 0.0
         self._decide()
 
-    def saved(self, run: str) -> Saved | None:
+    def saved(self, run: str) -> RunCheckpoints | None:
         """The checkpoints of this run if they may go."""
         self._refresh()
         saved = self._saved.get(run)
@@ -141,7 +141,7 @@ class _Decided:
             return None
         return saved
 
-    def is_waste(self, blob: Blob) -> bool:
+    def is_waste(self, blob: UnusedObject) -> bool:
         self._refresh()
         return blob in self._blobs and tuple(self._store.list(blob.prefix)) == blob.entries
 
@@ -223,7 +223,7 @@ def _is_still(store: Store, row: Row, head: int) -> bool:
 
 def _blobs(
     store: Store, jobs: Mapping[str, Job], found: Iterable[Row], now: float, grace: float
-) -> Iterator[Blob]:
+) -> Iterator[UnusedObject]:
     try:
         named = _named(store, jobs, found)
         launched = _is_launched(store)
@@ -236,7 +236,7 @@ def _blobs(
             groups.setdefault(mark, []).append(entry)
         for mark, entries in groups.items():
             if mark not in named and not _is_young(entries, now, grace):
-                yield Blob(f"{folder}{mark}", tuple(entries))
+                yield UnusedObject(f"{folder}{mark}", tuple(entries))
 
 
 def _is_launched(store: Store) -> bool:
@@ -245,14 +245,14 @@ def _is_launched(store: Store) -> bool:
     return any(launches.gone_at(store, launch.fleet, launch.number) is None for launch in billed)
 
 
-def _halves(store: Store, now: float, grace: float) -> Iterator[Blob]:
+def _halves(store: Store, now: float, grace: float) -> Iterator[UnusedObject]:
     """Models without a COMMIT: whoever brought them in, or took them out, was killed."""
     for row in store.list(layout.ARCHIVE, deep=False):
         if not row.key.removeprefix(layout.ARCHIVE)[:1].isdigit():
             continue
         found = tuple(store.list(row.key))
         if not any(e.key.endswith("/COMMIT") for e in found) and not _is_young(found, now, grace):
-            yield Blob(row.key, found)
+            yield UnusedObject(row.key, found)
 
 
 def _named(store: Store, jobs: Mapping[str, Job], found: Iterable[Row]) -> set[str]:

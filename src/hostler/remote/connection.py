@@ -17,7 +17,7 @@ from pathlib import Path
 
 from hostler import env, private
 from hostler.errors import MachineError
-from hostler.remote.target import Target
+from hostler.remote.target import SshTarget
 
 PERSIST = 60  # seconds that a shared connection stays open unused
 LONGEST_SOCKET = 90  # bytes that the path of a socket may have, with room for ssh's own ending
@@ -27,7 +27,7 @@ QUIET = ("ClearAllForwardings=yes", "RemoteCommand=none", "PermitLocalCommand=no
 
 @dataclass(frozen=True)
 class Connection:
-    target: Target
+    target: SshTarget
     shared: bool = True
     connect: float = 10.0  # seconds until a machine that does not answer counts as down
     silence: float = 10.0  # seconds until a link without a sign of life counts as cut
@@ -62,7 +62,7 @@ class Connection:
         return ["ControlMaster=auto", f"ControlPath={_sockets()}/%C", f"ControlPersist={PERSIST}"]
 
 
-def ssh_options(target: Target, pairs: Sequence[str] = ()) -> list[str]:
+def ssh_options(target: SshTarget, pairs: Sequence[str] = ()) -> list[str]:
     """Options of every call of the ssh program: from there, nobody can use the user's keys or screen."""
     return [*(word for pair in (*CLOSED, *pairs) for word in ("-o", pair)), *target.options]
 
@@ -72,7 +72,7 @@ def no_ssh() -> MachineError:
 
 
 @lru_cache(maxsize=256)
-def has_own_socket(target: Target) -> bool:
+def has_own_socket(target: SshTarget) -> bool:
     """Whether the user's configuration shares connections to it already."""
     try:
         asked = subprocess.run(

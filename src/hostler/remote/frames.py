@@ -14,7 +14,7 @@ _LENGTHS = struct.Struct(">II")
 LARGEST = 64 << 20  # bytes of one body; larger things travel in parts
 
 
-class Source(Protocol):
+class ByteSource(Protocol):
     def read(self, size: int, /) -> bytes: ...
 
 
@@ -36,7 +36,7 @@ def write(sink: Sink, frame: Frame) -> None:
     sink.flush()
 
 
-def read(source: Source) -> Frame | None:
+def read(source: ByteSource) -> Frame | None:
     """The next frame; None where the stream ends."""
     lengths = exactly(source, _LENGTHS.size)
     if lengths is None:
@@ -48,7 +48,7 @@ def read(source: Source) -> Frame | None:
     return None if rest is None else Frame(json.loads(rest[:head]), rest[head:])
 
 
-def exactly(source: Source, size: int) -> bytes | None:
+def exactly(source: ByteSource, size: int) -> bytes | None:
     """So many bytes; None if the stream ends before."""
     parts: list[bytes] = []
     while size:

@@ -19,21 +19,21 @@ from typing import IO, Any
 from hostler import env
 from hostler.errors import HostError
 from hostler.remote import service
-from hostler.remote.frames import Frame, Sink, Source
+from hostler.remote.frames import ByteSource, Frame, Sink
 
 START = 60.0  # seconds until it listens
 GRACE = 10.0
 
 
-def serve(args: Mapping[str, Any], source: Source, sink: Sink) -> None:
-    desk = Desk(Path(args["path"]).expanduser())
+def serve(args: Mapping[str, Any], source: ByteSource, sink: Sink) -> None:
+    desk = Notebook(Path(args["path"]).expanduser())
     try:
         service.serve({"open": desk.open}, source, sink)
     finally:
         desk.close()
 
 
-class Desk:
+class Notebook:
     def __init__(self, folder: Path) -> None:
         self._folder = folder
         self._process: subprocess.Popen[bytes] | None = None

@@ -16,12 +16,12 @@ from typing import Any
 from hostler import env
 from hostler.errors import HostError
 from hostler.remote import service
-from hostler.remote.frames import Frame, Sink, Source
+from hostler.remote.frames import ByteSource, Frame, Sink
 
 FORMAT = 1
 
 
-def serve(args: Mapping[str, Any], source: Source, sink: Sink) -> None:
+def serve(args: Mapping[str, Any], source: ByteSource, sink: Sink) -> None:
     mirrored = Mirrored(Path(args["path"]).expanduser().absolute())
     service.serve(
         {"state": mirrored.state, "remove": mirrored.remove, "settle": mirrored.settle}, source, sink

@@ -49,7 +49,7 @@ def open_channel(
     mark, boot = secrets.token_hex(8), standalone("hostler.remote.boot").encode()
     process = connection.start(["/bin/sh", "-c", _FIND, "hostler", mark, str(len(boot)), *NAMES])
     told = {"mark": mark, "sha": parcel().sha, "cache": cache, "module": module, "args": dict(args)}
-    said = _Said(process.stderr)
+    said = _SshErrors(process.stderr)
     limit = threading.Timer(connection.connect + PATIENCE, process.kill)
     limit.daemon = True
     limit.start()
@@ -65,7 +65,7 @@ def open_channel(
     return Channel(process, facts)
 
 
-def _handshake(process: subprocess.Popen[bytes], mark: str, host: str, said: _Said) -> dict[str, Any]:
+def _handshake(process: subprocess.Popen[bytes], mark: str, host: str, said: _SshErrors) -> dict[str, Any]:
     while True:
         line = _marked_line(process, mark)
         if line is None:
@@ -124,7 +124,7 @@ def _send(process: subprocess.Popen[bytes], data: bytes) -> None:
         pass
 
 
-def _ended(process: subprocess.Popen[bytes], host: str, said: _Said) -> HostError:
+def _ended(process: subprocess.Popen[bytes], host: str, said: _SshErrors) -> HostError:
     try:
         code: int | None = process.wait(2.0)
     except subprocess.TimeoutExpired:
@@ -137,7 +137,7 @@ def _ended(process: subprocess.Popen[bytes], host: str, said: _Said) -> HostErro
     return refusal.read(host, said.text(), code)
 
 
-class _Said:
+class _SshErrors:
     """The last of what the ssh program says, read so that it never waits for us."""
 
     def __init__(self, pipe: IO[bytes] | None) -> None:

@@ -14,14 +14,14 @@ from typing import Any
 
 from hostler.errors import HostlerError
 from hostler.remote import frames
-from hostler.remote.frames import Frame, Sink, Source
+from hostler.remote.frames import ByteSource, Frame, Sink
 
 THREADS = 16
 
 Handler = Callable[[dict[str, Any], bytes], Frame]
 
 
-def serve(handlers: Mapping[str, Handler], source: Source, sink: Sink) -> None:
+def serve(handlers: Mapping[str, Handler], source: ByteSource, sink: Sink) -> None:
     """Until the input ends; what is being done then is finished, its answer lost."""
     writing = threading.Lock()
 
@@ -38,7 +38,7 @@ def serve(handlers: Mapping[str, Handler], source: Source, sink: Sink) -> None:
             pool.submit(answer, frame)
 
 
-def _next(source: Source) -> Frame | None:
+def _next(source: ByteSource) -> Frame | None:
     try:
         return frames.read(source)
     except (OSError, ValueError):

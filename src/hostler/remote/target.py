@@ -19,7 +19,7 @@ _STORE = re.compile(r"ssh://([^/]*)(/.*)?", re.DOTALL)
 
 
 @dataclass(frozen=True)
-class Target:
+class SshTarget:
     host: str
     user: str | None = None
     port: int | None = None
@@ -54,7 +54,7 @@ def parse(
     port: int | None = None,
     key: str | None = None,
     jump: str | None = None,
-) -> Target:
+) -> SshTarget:
     """`[user@]host[:port]`; the others hold where the text does not say."""
     found = _TARGET.fullmatch(text)
     host = (found["six"] or found["host"]) if found else ""
@@ -67,10 +67,10 @@ def parse(
         or not 0 < (22 if number is None else number) < 65536
     ):
         raise UsageError(f"{text!r} is not a host", hint="like gpu1, me@gpu1 or me@gpu1:2222")
-    return Target(host, named, number, key, jump)
+    return SshTarget(host, named, number, key, jump)
 
 
-def split_store(url: str) -> tuple[Target, str]:
+def split_store(url: str) -> tuple[SshTarget, str]:
     """Host and path of `ssh://host/path`; `ssh://host/~/path` begins at the home folder there."""
     found = _STORE.fullmatch(url)
     path = unquote(found[2] or "") if found else ""

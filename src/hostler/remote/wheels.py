@@ -26,24 +26,24 @@ _MINOR = re.compile(r"cp3(\d+)")
 
 
 @dataclass(frozen=True)
-class Machine:
+class WheelTarget:
     """Facts that decide the wheel: its Python; its system, processor, C library and that one's version."""
 
     python: tuple[int, int]
     platform: tuple[str, ...]
 
 
-def machine(python: str, system: Sequence[str]) -> Machine:
+def machine(python: str, system: Sequence[str]) -> WheelTarget:
     major, minor = python.split(".")[:2]
-    return Machine((int(major), int(minor)), tuple(system))
+    return WheelTarget((int(major), int(minor)), tuple(system))
 
 
-def here() -> Machine:
+def here() -> WheelTarget:
     own = (sys.platform, platform.machine(), *platform.libc_ver())
-    return Machine(sys.version_info[:2], own)
+    return WheelTarget(sys.version_info[:2], own)
 
 
-def drivers_for(wanted: Machine, cache: Path) -> list[Path]:
+def drivers_for(wanted: WheelTarget, cache: Path) -> list[Path]:
     """Files with the driver and what it requires, for such a machine, in the cache."""
     try:
         own = metadata.distribution(DRIVER)
@@ -54,7 +54,7 @@ def drivers_for(wanted: Machine, cache: Path) -> list[Path]:
     return [_one(name, wanted, cache) for name in (DRIVER, *_required(own))]
 
 
-def _one(name: str, wanted: Machine, cache: Path) -> Path:
+def _one(name: str, wanted: WheelTarget, cache: Path) -> Path:
     own = metadata.distribution(name)
     if fits(tags_of(own.read_text("WHEEL") or ""), here(), wanted):
         return _kept(cache, _packed(own))
@@ -80,7 +80,7 @@ def tags_of(wheel: str) -> list[str]:
     return [line.partition(":")[2].strip() for line in wheel.splitlines() if line.startswith("Tag:")]
 
 
-def fits(tags: Sequence[str], built_on: Machine, wanted: Machine) -> bool:
+def fits(tags: Sequence[str], built_on: WheelTarget, wanted: WheelTarget) -> bool:
     """Whether a wheel with these tags that works on one machine works on another. Pure."""
     if not _as_new(built_on.platform, wanted.platform):
         return False
@@ -107,7 +107,7 @@ def _runs(tag: str, python: tuple[int, int]) -> bool:
     return python[1] >= int(found[1]) if abi == "abi3" else python == (3, int(found[1]))
 
 
-def platforms(wanted: Machine) -> list[str]:
+def platforms(wanted: WheelTarget) -> list[str]:
     """The names that wheels give to such a machine, newest first. Pure."""
     system, processor, libc, version = (*wanted.platform, "", "", "", "")[:4]
     if system == "darwin":
@@ -143,7 +143,7 @@ def _kept(cache: Path, data: bytes) -> Path:
     return path
 
 
-def _asked_for(package: str, version: str, wanted: Machine, cache: Path) -> Path:
+def _asked_for(package: str, version: str, wanted: WheelTarget, cache: Path) -> Path:
     """The same version if there is one for that machine, else the newest that there is."""
     name = f"py{wanted.python[0]}.{wanted.python[1]}-" + "-".join(filter(None, wanted.platform))
     folder = cache / "drivers" / f"{package}-{version}-{name}"

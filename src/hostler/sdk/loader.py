@@ -50,7 +50,7 @@ class LoaderPosition:
         self.name, self._resumed = name, resumed
         self._boundaries: Boundaries | None = boundaries
         self.streams = isinstance(loader.dataset, sys.modules["torch.utils.data"].IterableDataset)
-        self.order = Order()
+        self.order = SampledOrder()
         self.iteration = 0  # the number of the newest one
         self._current: weakref.ref[Counted] | None = None
         self._waiting: Mapping[str, Any] | None = None
@@ -88,7 +88,7 @@ class LoaderPosition:
         """An iterator of the loader: at the beginning of an epoch, or where the restored one was."""
         waiting, self._waiting = self._waiting, None
         self._lent = waiting
-        self.order = Order()
+        self.order = SampledOrder()
         self.iteration += 1
         if self._boundaries is not None:
             self._boundaries.begins(self)
@@ -230,7 +230,7 @@ def _counting(kind: type[Any]) -> type[Any]:
 
         @property
         def _index_sampler(self) -> Any:
-            return Watched(super()._index_sampler, self._hostler_position.order)
+            return WatchedSampler(super()._index_sampler, self._hostler_position.order)
 
     Counting.__name__, Counting.__qualname__ = kind.__name__, kind.__qualname__
     Counting.__module__ = kind.__module__
@@ -240,7 +240,7 @@ def _counting(kind: type[Any]) -> type[Any]:
 # The order a sampler chose, as a checksum: a resumed epoch must choose the same one.
 
 
-class Order:
+class SampledOrder:
     """A checksum of the indices that a sampler gave, after each batch: workers are sent some ahead."""
 
     def __init__(self) -> None:
@@ -255,10 +255,10 @@ class Order:
         return next((crc for drawn, crc in reversed(self._recent) if drawn == count), None)
 
 
-class Watched:
+class WatchedSampler:
     """A loader's sampler, whose indices are summed as they are drawn."""
 
-    def __init__(self, sampler: Any, order: Order) -> None:
+    def __init__(self, sampler: Any, order: SampledOrder) -> None:
         self._sampler, self._order = sampler, order
 
     def __iter__(self) -> Iterator[Any]:

@@ -14,7 +14,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 from hostler.errors import Diverged, UsageError
-from hostler.sdk.checkpoint.state import Keeper
+from hostler.sdk.checkpoint.state import TrackedState
 from hostler.sdk.home import DIVERGED, FAILED, STOPPED, Home, Left
 from hostler.sdk.leaving import Leaving
 from hostler.sdk.loops import EPOCH, STEP, Loops
@@ -36,7 +36,7 @@ class Run:
         self,
         home: Home,
         params: Params,
-        keeper: Keeper,
+        keeper: TrackedState,
         recorder: Recorder,
         signals: Signals,
         *,
@@ -49,7 +49,7 @@ class Run:
         self._home, self._keeper, self._recorder, self._signals = home, keeper, recorder, signals
         self._say, self._on_close = say, on_close
         self._position, self._best, self._add = keeper.position, keeper.best, recorder.add
-        self._loops = Loops(self._position, _Keeps(self))
+        self._loops = Loops(self._position, _LoopBoundaries(self))
         keeper.at_boundary(self._between_batches)
         self._lock = threading.RLock()
         self._closed = ""  # what closed it
@@ -407,7 +407,7 @@ class Run:
         )
 
 
-class _Keeps:
+class _LoopBoundaries:
     """The run, as its loops see it."""
 
     def __init__(self, run: Run) -> None:

@@ -27,7 +27,7 @@ NOT_FINISHED = 75
 
 
 @dataclass(frozen=True)
-class Seat:
+class SharedRun:
     """A run of this process. `words`: the arguments that a process of its own would have had."""
 
     words: tuple[str, ...]
@@ -80,7 +80,7 @@ class Common(Signals):
         pass
 
 
-def seats() -> list[Seat]:
+def seats() -> list[SharedRun]:
     """The slots of this process, by run; empty unless several runs share it."""
     path = env.seats()
     found = handoff.read(path) if path is not None else None
@@ -98,11 +98,11 @@ def limit() -> int | None:
     return int(found["limit"]) if found.get("limit") else None
 
 
-def _seat(row: Mapping[str, Any], before: int, data: str) -> Seat:
+def _seat(row: Mapping[str, Any], before: int, data: str) -> SharedRun:
     """`data`: the first one's folder of links. All have the same links, and a process that takes several
     runs must see that what they name is the same."""
     given = row["env"]
     own = given.get(env.DATA)
     words = (word.replace(own, data) if own else word for word in row["argv"][before:])
     of = given[env.RUN], given[env.SWEEP], int(given[env.ATTEMPT])
-    return Seat(tuple(words), Path(row["cwd"]), Handoff(Path(given[env.RUN_DIR])), of)
+    return SharedRun(tuple(words), Path(row["cwd"]), Handoff(Path(given[env.RUN_DIR])), of)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from hostler import env
 from hostler.errors import UsageError
 from hostler.frozen import dataclass
-from hostler.sdk.checkpoint.state import Keeper
+from hostler.sdk.checkpoint.state import TrackedState
 from hostler.sdk.handed import HandedHome
 from hostler.sdk.home import Home
 from hostler.sdk.messages import say
@@ -141,7 +141,7 @@ def _made(
     run = Run(
         home,
         params,
-        Keeper(home, kept(params), wish.save_every, say=say, rank=rank, ranks=ranks, board=board),
+        TrackedState(home, kept(params), wish.save_every, say=say, rank=rank, ranks=ranks, board=board),
         Recorder(_point_file(home, rank, say), home.folder.output, say),
         signals,
         say=say,

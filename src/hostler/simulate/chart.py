@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from hostler.analysis.plots.chart import PALETTE, Axis, Chart, Line, Mark, Panel, Points
-from hostler.simulate.outcome import Span, Summary
+from hostler.analysis.plots.chart import PALETTE, Axis, Chart, Mark, Panel, Points, Polyline
+from hostler.simulate.outcome import Interval, SimulationSummary
 from hostler.spec.units import show_duration
 
 
-def chart(sweep: str, found: Sequence[Summary], chosen: Summary | None) -> Chart:
+def chart(sweep: str, found: Sequence[SimulationSummary], chosen: SimulationSummary | None) -> Chart:
     """Chart time against cost, or against the interval between checkpoints if no price is known."""
     priced = [one for one in found if one.cost is not None]
     fleets = list(dict.fromkeys(one.fleet for one in found))
@@ -23,12 +23,12 @@ def chart(sweep: str, found: Sequence[Summary], chosen: Summary | None) -> Chart
     return Chart(f"Simulated time and cost of {sweep}", [Panel(marks, Axis("hours"), y)], note=note)
 
 
-def _marks(one: Summary, colour: str, *, is_best: bool) -> list[Mark]:
-    hours = Span(one.seconds.mean / 3600, one.seconds.low / 3600, one.seconds.high / 3600)
-    cost = one.cost or Span(one.every, one.every, one.every)
+def _marks(one: SimulationSummary, colour: str, *, is_best: bool) -> list[Mark]:
+    hours = Interval(one.seconds.mean / 3600, one.seconds.low / 3600, one.seconds.high / 3600)
+    cost = one.cost or Interval(one.every, one.every, one.every)
     name = f"{one.fleet}, checkpoint {show_duration(one.every)}{' (best)' if is_best else ''}"
     return [
-        Line([hours.low, hours.high], [cost.mean, cost.mean], name, colour, legend=False, opacity=0.6),
-        Line([hours.mean, hours.mean], [cost.low, cost.high], name, colour, legend=False, opacity=0.6),
+        Polyline([hours.low, hours.high], [cost.mean, cost.mean], name, colour, legend=False, opacity=0.6),
+        Polyline([hours.mean, hours.mean], [cost.low, cost.high], name, colour, legend=False, opacity=0.6),
         Points([hours.mean], [cost.mean], name, colour, texts=[name], size=12 if is_best else 8),
     ]

@@ -9,7 +9,7 @@ from typing import Any
 
 from hostler.backends import registry
 from hostler.backends.base import Capabilities
-from hostler.backends.capacity import Group, Size
+from hostler.backends.capacity import MachineGroup, Size
 from hostler.backends.prices import FleetPrice
 from hostler.errors import UsageError
 from hostler.fleet.fleet_choice import completed
@@ -17,7 +17,7 @@ from hostler.fleet.launcher import Launcher
 from hostler.money import funding
 from hostler.money.tariff import Asked
 from hostler.settings import Timing
-from hostler.simulate.rates import Rate
+from hostler.simulate.rates import PreemptionRate
 from hostler.simulate.scene import Scene
 from hostler.simulate.times import Times
 from hostler.simulate.weather import Habits
@@ -35,7 +35,7 @@ UNKNOWN = 1 << 60  # of memory, where nobody has looked
 
 
 @dataclass(frozen=True)
-class Sweep:
+class SimulatedSweep:
     """The sweep to simulate, and what is known of its runs."""
 
     job: Job
@@ -53,13 +53,15 @@ class Setting:
 
     scene: Scene
     habits: Habits
-    rate: Rate = field(default_factory=Rate)
+    rate: PreemptionRate = field(default_factory=PreemptionRate)
     spot: bool = False  # its machines may be taken away by their platform, or by others who wait for them
     priced: bool = True
     zones: tuple[str, ...] = ()
 
 
-def setting(workers: Launcher, store: Store, sweep: Sweep, timing: Timing, scale: float = 1.0) -> Setting:
+def setting(
+    workers: Launcher, store: Store, sweep: SimulatedSweep, timing: Timing, scale: float = 1.0
+) -> Setting:
     """The fleet with this sweep before it; UsageError where it would be refused, or cannot work. `scale`: so
     much faster than the workers' is the platform's clock."""
     does = workers.engine.capabilities
@@ -105,7 +107,7 @@ def scaled(timing: Timing, factor: float) -> Timing:
     return replace(timing, **{one.name: getattr(timing, one.name) * factor for one in fields(timing)})
 
 
-def prices(price: FleetPrice, made: tuple[Group, ...], nodes: int) -> Mapping[tuple[str, bool], float]:
+def prices(price: FleetPrice, made: tuple[MachineGroup, ...], nodes: int) -> Mapping[tuple[str, bool], float]:
     """(zone, spot) → what a machine there costs an hour; all machines of a run count as one."""
     by_zone = {one.zone: one for one in price.zones}
     found: dict[tuple[str, bool], float] = {}
@@ -141,14 +143,16 @@ def _offer(fleet: Fleet, ask: Resources) -> Offer:
     return Offer(size.cpus, size.memory, devices, fleet.slots)
 
 
-def _groups(fleet: Fleet, count: int) -> tuple[tuple[Group, ...], tuple[Group, ...]]:
+def _groups(fleet: Fleet, count: int) -> tuple[tuple[MachineGroup, ...], tuple[MachineGroup, ...]]:
     """The groups that are made at once, and those that stand in."""
-    made: tuple[tuple[Group, ...], tuple[Group, ...]] = _capacity(fleet, "split", _one_group)(fleet, count)
+    made: tuple[tuple[MachineGroup, ...], tuple[MachineGroup, ...]] = _capacity(fleet, "split", _one_group)(
+        fleet, count
+    )
     return made
 
 
-def _one_group(fleet: Fleet, count: int) -> tuple[tuple[Group, ...], tuple[Group, ...]]:
-    return (Group("", fleet.name, ("",), count),), ()
+def _one_group(fleet: Fleet, count: int) -> tuple[tuple[MachineGroup, ...], tuple[MachineGroup, ...]]:
+    return (MachineGroup("", fleet.name, ("",), count),), ()
 
 
 def _capacity(fleet: Fleet, name: str, otherwise: Callable[..., Any]) -> Callable[..., Any]:

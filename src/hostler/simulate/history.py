@@ -16,7 +16,7 @@ from hostler.records.launch.settlement import is_there
 from hostler.records.rows import Row, rows
 from hostler.records.sweep import sweeps
 from hostler.settings import Timing
-from hostler.simulate.rates import Rate
+from hostler.simulate.rates import PreemptionRate
 from hostler.simulate.times import Times
 from hostler.spec.names import slug
 from hostler.spec.states import DONE
@@ -39,12 +39,12 @@ class Launches:
     parts: tuple[float, ...] = ()  # from the last word of its workers until all was gone
 
     @property
-    def rate(self) -> Rate | None:
+    def rate(self) -> PreemptionRate | None:
         """The rate at which its machines are taken away; None if too little is known."""
         if self.seconds < LEAST:
             return None
         said = f"{self.losses} in {show_duration(round(self.seconds))} of machines"
-        return Rate(self.losses / self.seconds, said)
+        return PreemptionRate(self.losses / self.seconds, said)
 
 
 @dataclass(frozen=True)

@@ -5,19 +5,19 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from hostler.backends.capacity import OUT, Filling, Group, Move, decide
+from hostler.backends.capacity import OUT, Filling, MachineGroup, Move, decide
 from hostler.backends.cloud import GiveUp, Ready
-from hostler.simulate.machine import Vm
+from hostler.simulate.machine import SimulatedMachine
 from hostler.simulate.scene import Scene
 
 
 @dataclass(frozen=True)
-class Seen:
+class LaunchLook:
     """Result of a look at a launch: watching ends, it is given up, or machines are sought elsewhere."""
 
     over: bool = False
     given_up: bool = False
-    moved: Sequence[tuple[Vm, Group]] = ()
+    moved: Sequence[tuple[SimulatedMachine, MachineGroup]] = ()
 
 
 class Launching:
@@ -26,7 +26,7 @@ class Launching:
     def __init__(self, scene: Scene) -> None:
         self._timing = scene.timing
         self._active, self._spare = list(scene.groups), list(scene.spare)
-        self._left: list[Group] = []
+        self._left: list[MachineGroup] = []
         self._since: float | None = None
         self._over = False
         self.why = ""  # it was given up
@@ -38,7 +38,7 @@ class Launching:
             self._since = now
         return first
 
-    def look(self, now: float, vms: Sequence[Vm]) -> Seen:
+    def look(self, now: float, vms: Sequence[SimulatedMachine]) -> LaunchLook:
         waited = now - (self._since or 0.0)
         view = [self._filling(group, vms) for group in self._active]
         found = decide(
@@ -53,24 +53,26 @@ class Launching:
             return self._move(found, now, vms)
         if isinstance(found, GiveUp):
             self.why = found.why
-            return Seen(given_up=True)
+            return LaunchLook(given_up=True)
         self._over = isinstance(found, Ready)
-        return Seen(over=self._over)
+        return LaunchLook(over=self._over)
 
-    def _filling(self, group: Group, vms: Sequence[Vm]) -> Filling:
+    def _filling(self, group: MachineGroup, vms: Sequence[SimulatedMachine]) -> Filling:
         own = [vm for vm in vms if _place(vm.group) == _place(group)]
         running = sum(vm.on for vm in own)
         return Filling(group, len(own), running, () if running == len(own) else (OUT,))
 
-    def _move(self, found: Move, now: float, vms: Sequence[Vm]) -> Seen:
+    def _move(self, found: Move, now: float, vms: Sequence[SimulatedMachine]) -> LaunchLook:
         (into, _), *out = found.sizes
         self._active += [] if into in self._active else [into]
         self._left += [group for group, _ in out]
         self._spare = [group for group in self._spare if group != into]
         self._since = now
         places = {_place(group) for group, _ in out}
-        return Seen(moved=[(vm, replace(into)) for vm in vms if not vm.on and _place(vm.group) in places])
+        return LaunchLook(
+            moved=[(vm, replace(into)) for vm in vms if not vm.on and _place(vm.group) in places]
+        )
 
 
-def _place(group: Group) -> tuple[str, str]:
+def _place(group: MachineGroup) -> tuple[str, str]:
     return group.region, group.name

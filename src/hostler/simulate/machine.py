@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from hostler.backends.capacity import Group
+from hostler.backends.capacity import MachineGroup
 from hostler.simulate.trace import Loss
 
 
-class Vm:
+class SimulatedMachine:
     __slots__ = (
         *("born", "ended", "group", "holds", "idle_since", "life", "loss", "number", "on", "seeks"),
         "zone",
     )
 
-    def __init__(self, number: int, group: Group) -> None:
+    def __init__(self, number: int, group: MachineGroup) -> None:
         self.number, self.group = number, group
         self.life = 0  # of which machine an event is
         self.on = self.seeks = False  # it costs; it looks for work

@@ -9,7 +9,7 @@ LOW, HIGH = 0.05, 0.95  # of a hundred, ninety lie between
 
 
 @dataclass(frozen=True)
-class Outcome:
+class SimulationOutcome:
     """Result of one simulation. Seconds count from the launch."""
 
     seconds: float  # until the last run had ended
@@ -28,7 +28,7 @@ class Outcome:
 
 
 @dataclass(frozen=True)
-class Span:
+class Interval:
     """A mean, and between what nine of ten lie."""
 
     mean: float
@@ -37,16 +37,16 @@ class Span:
 
 
 @dataclass(frozen=True)
-class Summary:
+class SimulationSummary:
     """Result of many simulations of a fleet with one interval between checkpoints."""
 
     fleet: str
     every: float
     runs: int
     seeds: int
-    seconds: Span
-    gone: Span
-    cost: Span | None  # None: nobody knows its price
+    seconds: Interval
+    gone: Interval
+    cost: Interval | None  # None: nobody knows its price
     done: float
     failed: float
     left: float
@@ -70,9 +70,11 @@ class Summary:
         return not self.endless and self.complete >= HIGH * self.seeds
 
 
-def summarize(fleet: str, every: float, runs: int, found: Sequence[Outcome], *, priced: bool) -> Summary:
+def summarize(
+    fleet: str, every: float, runs: int, found: Sequence[SimulationOutcome], *, priced: bool
+) -> SimulationSummary:
     came = [one for one in found if not one.given_up] or list(found)
-    return Summary(
+    return SimulationSummary(
         fleet,
         every,
         runs,
@@ -94,7 +96,7 @@ def summarize(fleet: str, every: float, runs: int, found: Sequence[Outcome], *, 
     )
 
 
-def best(found: Sequence[Summary], *, by: str = "cost") -> Summary | None:
+def best(found: Sequence[SimulationSummary], *, by: str = "cost") -> SimulationSummary | None:
     """The cheapest, or the fastest, of those that finish all their runs; None if none does."""
     able = [one for one in found if one.finishes]
     priced = [one for one in able if one.cost is not None]
@@ -103,9 +105,9 @@ def best(found: Sequence[Summary], *, by: str = "cost") -> Summary | None:
     return min(able, key=lambda one: (one.seconds.mean, one.cost.mean if one.cost else 0.0), default=None)
 
 
-def span(values: Sequence[float]) -> Span:
+def span(values: Sequence[float]) -> Interval:
     ordered = sorted(values)
-    return Span(sum(ordered) / len(ordered), _quantile(ordered, LOW), _quantile(ordered, HIGH))
+    return Interval(sum(ordered) / len(ordered), _quantile(ordered, LOW), _quantile(ordered, HIGH))
 
 
 def _quantile(ordered: Sequence[float], share: float) -> float:
@@ -117,5 +119,5 @@ def _quantile(ordered: Sequence[float], share: float) -> float:
     return ordered[low] + (ordered[high] - ordered[low]) * part
 
 
-def _mean(found: Sequence[Outcome], of: Callable[[Outcome], float]) -> float:
+def _mean(found: Sequence[SimulationOutcome], of: Callable[[SimulationOutcome], float]) -> float:
     return sum(of(one) for one in found) / len(found)

@@ -19,17 +19,17 @@ _LIKE = "give 5%/h, 0.05/h or 20%/d: the share of machines taken away in an hour
 
 
 @dataclass(frozen=True)
-class Rate:
+class PreemptionRate:
     """`hazard`: preemptions of one machine in a second."""
 
     hazard: float = 0.0
     said: str = "none"
 
 
-def rate(text: str) -> Rate:
+def rate(text: str) -> PreemptionRate:
     """Parse `5%/h`, or `5%` (per hour); UsageError if it is not a rate below 100 %."""
     if text.strip() in ("0", "0%", "none"):
-        return Rate()
+        return PreemptionRate()
     found = _RATE.fullmatch(text)
     try:
         share = float(found[1]) / (100 if found[2] else 1) if found else math.nan
@@ -45,7 +45,7 @@ def rate(text: str) -> Rate:
             f"a rate of {text} takes every machine away within {show_duration(span)}: no run would ever end",
             hint="give a rate below 100 %, over a shorter time if need be: 50%/10m",
         )
-    return Rate(-math.log1p(-share) / span, text.strip())
+    return PreemptionRate(-math.log1p(-share) / span, text.strip())
 
 
 def _span(text: str) -> float:
@@ -53,9 +53,9 @@ def _span(text: str) -> float:
     return duration(text if text.strip()[:1].isdigit() else f"1{text}")
 
 
-def named_rates(texts: Sequence[str], fleets: Sequence[str]) -> dict[str, Rate]:
+def named_rates(texts: Sequence[str], fleets: Sequence[str]) -> dict[str, PreemptionRate]:
     """fleet → rate, of `5%/h` for all of them and `burst=5%/h` for one."""
-    found: dict[str, Rate] = {}
+    found: dict[str, PreemptionRate] = {}
     for text in texts:
         fleet, is_one, what = text.rpartition("=")
         if is_one and fleet not in fleets:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from hostler.backends.capacity import Group
+from hostler.backends.capacity import MachineGroup
 from hostler.settings import Timing
 from hostler.simulate.times import Times
 from hostler.spec.job import Job
@@ -19,11 +19,11 @@ class Scene:
     job: Job  # its retries and `parallel` count
     runs: int
     workers: int
-    groups: tuple[Group, ...]  # which machines are asked for where; one for a fleet without zones
+    groups: tuple[MachineGroup, ...]  # which machines are asked for where; one for a fleet without zones
     length: Times  # of a run that nobody disturbs
     every: float  # between two checkpoints
     timing: Timing
-    spare: tuple[Group, ...] = ()  # that stand in where every other one is out
+    spare: tuple[MachineGroup, ...] = ()  # that stand in where every other one is out
     doubt: float = 0.0  # how wrong the length of runs may be as a whole: a share of it
     seats: int = 1  # runs at once on one machine
     save: float = 0.0  # the training stands still for a checkpoint, and as long for going on from one

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from hostler.errors import UsageError
-from hostler.simulate.rates import Rate, rate
+from hostler.simulate.rates import PreemptionRate, rate
 from hostler.simulate.times import times
 
 _WINDOW = re.compile(r"([a-z]+-[a-z]+\d+-[a-z]|\*)@([^-]+)-(.+)")
@@ -31,7 +31,7 @@ class Stockouts:
     """Windows that are known, and a rate at which zones run out, for a time that is `lasts` on average."""
 
     windows: tuple[Outage, ...] = ()
-    rate: Rate = field(default_factory=Rate)
+    rate: PreemptionRate = field(default_factory=PreemptionRate)
     lasts: float = 0.0
 
     def __bool__(self) -> bool:
@@ -40,7 +40,7 @@ class Stockouts:
 
 def stockouts(texts: Sequence[str]) -> Stockouts:
     """Parse `ZONE@1h-3h`, `*@0-30m` (every zone), or `10%/d:2h`: a zone's risk and its duration."""
-    windows, chance, lasts = list[Outage](), Rate(), 0.0
+    windows, chance, lasts = list[Outage](), PreemptionRate(), 0.0
     for text in texts:
         window = _WINDOW.fullmatch(text.strip())
         if window:
@@ -58,7 +58,7 @@ def stockouts(texts: Sequence[str]) -> Stockouts:
     return Stockouts(tuple(windows), chance, lasts)
 
 
-def _chance(often: str, text: str) -> Rate:
+def _chance(often: str, text: str) -> PreemptionRate:
     try:
         return rate(often)
     except UsageError:  # whose words are about machines that are taken away

@@ -15,10 +15,10 @@ from hostler.errors import UsageError
 from hostler.fleet.launcher import Launcher
 from hostler.settings import Timing
 from hostler.simulate import fleets, history, stock
-from hostler.simulate.fleets import Setting, Sweep
+from hostler.simulate.fleets import Setting, SimulatedSweep
 from hostler.simulate.history import Known, Launches
-from hostler.simulate.outcome import Outcome, Summary, summarize
-from hostler.simulate.rates import Rate, named_rates
+from hostler.simulate.outcome import SimulationOutcome, SimulationSummary, summarize
+from hostler.simulate.rates import PreemptionRate, named_rates
 from hostler.simulate.stock import Stockouts
 from hostler.simulate.times import Times
 from hostler.simulate.trace import Trace, of_teams, strangers
@@ -53,7 +53,7 @@ def compare(
     sky: Sky,
     seeds: int,
     tell: Callable[[str], None] = lambda line: None,
-) -> list[Summary]:
+) -> list[SimulationSummary]:
     """`tell` hears what is simulated next. The same seed is the same luck for every fleet and interval."""
     made = []
     for one in found:
@@ -64,7 +64,7 @@ def compare(
     return made
 
 
-def _outcomes(one: Setting, sky: Sky, seeds: int) -> list[Outcome]:
+def _outcomes(one: Setting, sky: Sky, seeds: int) -> list[SimulationOutcome]:
     found = []
     for seed in range(seeds):
         found.append(World(one.scene, weather(one, sky, seed), 2 * seed + 1).run())
@@ -92,7 +92,7 @@ SAVE = 5.0  # seconds of a checkpoint, where nobody says
 
 
 @dataclass(frozen=True)
-class Wishes:
+class StudyOptions:
     """A person's options; None where not given."""
 
     preempt: tuple[str, ...] = ()
@@ -122,7 +122,7 @@ class Study:
     seeds: int
     notes: tuple[str, ...]
 
-    def results(self, tell: Callable[[str], None] = lambda line: None) -> list[Summary]:
+    def results(self, tell: Callable[[str], None] = lambda line: None) -> list[SimulationSummary]:
         """`tell` hears what is simulated next."""
         return compare(self.settings, self.intervals, self.sky, self.seeds, tell)
 
@@ -132,7 +132,7 @@ def study(
     launchers: Sequence[Launcher],
     job: Job,
     runs: int,
-    wishes: Wishes,
+    wishes: StudyOptions,
     timing: Timing,
     now: float,
 ) -> Study:
@@ -178,7 +178,7 @@ def _check(job: Job, runs: int) -> None:
         )
 
 
-def _sweep(job: Job, runs: int, wishes: Wishes, known: Known) -> tuple[Sweep, list[str]]:
+def _sweep(job: Job, runs: int, wishes: StudyOptions, known: Known) -> tuple[SimulatedSweep, list[str]]:
     notes = []
     length, gap = wishes.run_time, known.gaps
     if length is None and known.lengths is not None:
@@ -207,7 +207,7 @@ def _sweep(job: Job, runs: int, wishes: Wishes, known: Known) -> tuple[Sweep, li
     every = job.checkpoint.every * wishes.scale
     save = SAVE if wishes.save is None else wishes.save
     between = (gap or fleets.GAP).times(wishes.scale)
-    return Sweep(job, runs, length, every, save, between, doubt(length)), notes
+    return SimulatedSweep(job, runs, length, every, save, between, doubt(length)), notes
 
 
 def doubt(length: Times) -> float:
@@ -219,7 +219,7 @@ def doubt(length: Times) -> float:
     return hypot(LEAST, spread / sqrt(len(length.seen)))
 
 
-def _check_intervals(wishes: Wishes, intervals: Sequence[float], length: Times) -> list[str]:
+def _check_intervals(wishes: StudyOptions, intervals: Sequence[float], length: Times) -> list[str]:
     """An interval that is longer than every run means that none is ever saved."""
     long = [one for one in intervals if one >= length.longest]
     if not long:
@@ -245,7 +245,7 @@ def _check_zones(stockouts: Stockouts, made: Sequence[Setting]) -> list[str]:
 
 
 def _completed(
-    found: Setting, wishes: Wishes, past: Launches, given: Rate | None
+    found: Setting, wishes: StudyOptions, past: Launches, given: PreemptionRate | None
 ) -> tuple[Setting, list[str]]:
     """With how often its machines are taken away, and how they come."""
     habits, notes = _habits(found, wishes, past)
@@ -265,11 +265,11 @@ def _completed(
     if wishes.trace is not None:
         return found, notes
     chosen, said = _rate(found, wishes, past, given)
-    per_team = Rate(chosen.hazard * found.scene.job.resources.nodes, chosen.said)
+    per_team = PreemptionRate(chosen.hazard * found.scene.job.resources.nodes, chosen.said)
     return replace(found, rate=per_team), [*notes, *said]
 
 
-def _habits(found: Setting, wishes: Wishes, past: Launches) -> tuple[Habits, list[str]]:
+def _habits(found: Setting, wishes: StudyOptions, past: Launches) -> tuple[Habits, list[str]]:
     habits, notes = found.habits, list[str]()
     if past.boots:
         habits = replace(
@@ -298,12 +298,16 @@ def _check_boot(found: Setting, boot: Times) -> None:
         )
 
 
-def _rate(found: Setting, wishes: Wishes, past: Launches, given: Rate | None) -> tuple[Rate, list[str]]:
+def _rate(
+    found: Setting, wishes: StudyOptions, past: Launches, given: PreemptionRate | None
+) -> tuple[PreemptionRate, list[str]]:
     name = found.scene.fleet
     if given is not None and (found.spot or any(one.startswith(f"{name}=") for one in wishes.preempt)):
         return given, _noticed(found, wishes, given)
     if given is not None:
-        return Rate(), [f"{name}: assumed never preempted, as it is not spot (--preempt {name}=5%/h)"]
+        return PreemptionRate(), [
+            f"{name}: assumed never preempted, as it is not spot (--preempt {name}=5%/h)"
+        ]
     if past.rate is not None:
         said = f"{name}: preempted as before: {past.rate.said}"
         return past.rate, [said, *_noticed(found, wishes, past.rate)]
@@ -312,10 +316,10 @@ def _rate(found: Setting, wishes: Wishes, past: Launches, given: Rate | None) ->
             f"the store has less than an hour of {name}'s machines: too little for a rate",
             hint="give one: --preempt 5%/h",
         )
-    return Rate(), [f"assumed: {name} is never preempted (--preempt 5%/h)"] if found.spot else []
+    return PreemptionRate(), [f"assumed: {name} is never preempted (--preempt 5%/h)"] if found.spot else []
 
 
-def _noticed(found: Setting, wishes: Wishes, rate: Rate) -> list[str]:
+def _noticed(found: Setting, wishes: StudyOptions, rate: PreemptionRate) -> list[str]:
     """With notice nothing is repeated, and the longest interval looks best: so that is said."""
     if wishes.notice is not None or not rate.hazard or not found.habits.notice:
         return []

@@ -18,7 +18,7 @@ from hostler.worker.run.conclude import PREEMPTED, exhausted
 
 
 @dataclass
-class Lost:
+class LostRun:
     """A run whose machine vanished at `at`, as long as nobody has missed it."""
 
     run: int
@@ -36,7 +36,7 @@ class Waiting:
         self._tallies: dict[int, Tally] = {}
         self._again: deque[int] = deque()
         self._fresh, self._runs = 0, scene.runs
-        self.lost: deque[Lost] = deque()
+        self.lost: deque[LostRun] = deque()
         self.repeated = 0.0  # seconds of work that were done twice
         self.failed = 0
 
@@ -77,7 +77,7 @@ class Waiting:
         self._left[run] -= kept
         self.repeated += part
         self._attempts[run] += 1
-        self.lost.append(Lost(run, now, kept > 0))
+        self.lost.append(LostRun(run, now, kept > 0))
 
     def put_back(self, run: int) -> None:
         self._again.append(run)

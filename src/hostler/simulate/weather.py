@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from hostler.simulate import stock
-from hostler.simulate.rates import Rate
+from hostler.simulate.rates import PreemptionRate
 from hostler.simulate.stock import Outage, Stockouts
 from hostler.simulate.times import Times
 from hostler.simulate.trace import Loss, Start, Trace
@@ -50,7 +50,7 @@ class Habits:
 class ByChance:
     """`rate` holds for machines that may be taken away."""
 
-    def __init__(self, habits: Habits, rate: Rate, windows: Windows, chance: random.Random) -> None:
+    def __init__(self, habits: Habits, rate: PreemptionRate, windows: Windows, chance: random.Random) -> None:
         self._habits, self._hazard, self._chance = habits, rate.hazard, chance
         self.windows = windows
 

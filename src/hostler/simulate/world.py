@@ -13,13 +13,13 @@ from itertools import islice
 from hostler.simulate import stock
 from hostler.simulate.agenda import Agenda
 from hostler.simulate.launch import Launching
-from hostler.simulate.machine import Vm
-from hostler.simulate.outcome import Outcome
+from hostler.simulate.machine import SimulatedMachine
+from hostler.simulate.outcome import SimulationOutcome
 from hostler.simulate.scene import Scene
 from hostler.simulate.trace import Loss
 from hostler.simulate.waiting import Waiting
 from hostler.simulate.weather import Weather
-from hostler.worker.claim.leave import View, leave
+from hostler.worker.claim.leave import LeaveView, leave
 from hostler.worker.launch_membership import lead
 from hostler.worker.machine_fate import CLOSE, Ended, fate
 from hostler.worker.main import NOTICE
@@ -35,16 +35,16 @@ class World:
         self._chance = random.Random(seed)
         self._waiting = Waiting(scene, self._chance)
         self._agenda = Agenda()
-        self._vms: list[Vm] = []
-        self._seekers: dict[int, Vm] = {}
+        self._vms: list[SimulatedMachine] = []
+        self._seekers: dict[int, SimulatedMachine] = {}
         self._running = self._done = self._losses = self._cut = self._there = 0
         self._cost = self._machine_seconds = self._last_end = self._gone = 0.0
         self._over = self._capped = self._endless = False
         self._held_up = Launching(scene)
 
-    def run(self) -> Outcome:
+    def run(self) -> SimulationOutcome:
         for group in self._scene.groups:
-            self._vms += [Vm(len(self._vms) + n, group) for n in range(group.size)]
+            self._vms += [SimulatedMachine(len(self._vms) + n, group) for n in range(group.size)]
         for vm in self._vms:
             self._agenda.at(self._weather.comes(vm.number), self._come, vm)
         if self._scene.lasts is not None:
@@ -61,7 +61,7 @@ class World:
 
     # what happens to machines
 
-    def _come(self, vm: Vm) -> None:
+    def _come(self, vm: SimulatedMachine) -> None:
         """The group asks for a machine in the first of its zones that has one."""
         if vm.on or self._capped:
             return
@@ -83,7 +83,7 @@ class World:
         if vm.loss is None or self._now + boots < vm.loss.at:
             self._agenda.after(boots, self._begin, vm)
 
-    def _foresee(self, vm: Vm) -> None:
+    def _foresee(self, vm: SimulatedMachine) -> None:
         vm.loss = loss = self._weather.loss(vm.number, self._now, spot=vm.group.spot)
         limit = self._scene.limit
         if limit is not None and (loss is None or loss.at > self._now + limit):
@@ -95,7 +95,7 @@ class World:
             self._agenda.at(max(loss.at, self._now), self._tell, vm)
         self._agenda.at(loss.gone, self._lose, vm)
 
-    def _tell(self, vm: Vm) -> None:
+    def _tell(self, vm: SimulatedMachine) -> None:
         """It is about to go: what runs saves, and is given back."""
         self._rest(vm)
         released = self._now + self._scene.save
@@ -105,7 +105,7 @@ class World:
         self._running -= len(vm.holds)
         vm.holds.clear()
 
-    def _lose(self, vm: Vm) -> None:
+    def _lose(self, vm: SimulatedMachine) -> None:
         """It is off, with all that it held; its group makes it anew."""
         self._losses += 1
         self._cut += len(vm.holds)
@@ -120,7 +120,7 @@ class World:
             self._over = self._endless = True
         self._agenda.after(self._weather.comes(vm.number), self._come, vm)
 
-    def _off(self, vm: Vm, when: float) -> None:
+    def _off(self, vm: SimulatedMachine, when: float) -> None:
         self._rest(vm)
         vm.holds.clear()
         seconds = when - vm.born
@@ -131,7 +131,7 @@ class World:
         vm.life += 1
         self._there -= 1
 
-    def _watch_launch(self, vm: Vm) -> None:
+    def _watch_launch(self, vm: SimulatedMachine) -> None:
         """Groups that get nothing: the launch moves to others, or is given up."""
         found = self._held_up.look(self._now, self._vms)
         if found.over:
@@ -145,7 +145,7 @@ class World:
             self._agenda.after(self._weather.comes(one.number), self._come, one)
         self._agenda.surely(self._now + Launching.LOOK, self._watch_launch, vm)
 
-    def _cap(self, vm: Vm) -> None:
+    def _cap(self, vm: SimulatedMachine) -> None:
         """Time or money is over: all save, and the launch goes."""
         if self._capped:
             return
@@ -160,12 +160,12 @@ class World:
 
     # what workers do
 
-    def _begin(self, vm: Vm) -> None:
+    def _begin(self, vm: SimulatedMachine) -> None:
         vm.seeks = True
         vm.idle_since = self._now
         self._seek(vm)
 
-    def _seek(self, vm: Vm) -> None:
+    def _seek(self, vm: SimulatedMachine) -> None:
         """Take what there is; who has nothing then looks whether to leave."""
         waiting = self._waiting
         while len(vm.holds) < self._room(vm) and waiting.takeable and self._may_start:
@@ -179,7 +179,7 @@ class World:
         if not vm.holds:
             self._look(vm)
 
-    def _room(self, vm: Vm) -> int:
+    def _room(self, vm: SimulatedMachine) -> int:
         """The number of runs a machine may hold, up to the number it may still end."""
         seats, each = self._scene.seats, self._scene.each
         return seats if each is None else min(seats, each - vm.ended)
@@ -189,7 +189,7 @@ class World:
         parallel = self._scene.job.parallel
         return parallel is None or self._running < parallel
 
-    def _take(self, vm: Vm, run: int) -> None:
+    def _take(self, vm: SimulatedMachine, run: int) -> None:
         ends, attempt = self._waiting.begin(run, self._now + self._scene.gap.draw(self._chance))
         vm.holds.append(run)
         self._running += 1
@@ -198,7 +198,7 @@ class World:
         if vm.loss is None or ends <= vm.loss.gone:
             self._agenda.at(ends, partial(self._end, run, attempt), vm)
 
-    def _end(self, run: int, attempt: int, vm: Vm) -> None:
+    def _end(self, run: int, attempt: int, vm: SimulatedMachine) -> None:
         if self._waiting.attempt(run) != attempt:
             return
         vm.holds.remove(run)
@@ -213,7 +213,7 @@ class World:
         if self._scene.job.parallel is not None and self._waiting.takeable:
             self._wake()
 
-    def _hand_over(self, vm: Vm) -> None:
+    def _hand_over(self, vm: SimulatedMachine) -> None:
         """It has had its number of runs: the next task of its queue takes its place, if there is one."""
         self._rest(vm)
         if not vm.holds:
@@ -221,7 +221,7 @@ class World:
             if self._scene.replaced and self._open > self._there:
                 self._agenda.after(self._weather.comes(vm.number), self._come, vm)
 
-    def _put_back(self, run: int, vm: Vm) -> None:
+    def _put_back(self, run: int, vm: SimulatedMachine) -> None:
         self._waiting.put_back(run)
         self._wake()
 
@@ -238,7 +238,7 @@ class World:
             wait = self._scene.timing.wait_max * self._chance.random() / len(self._seekers)
             self._agenda.after(wait, self._seek, vm)
 
-    def _look(self, vm: Vm) -> None:
+    def _look(self, vm: SimulatedMachine) -> None:
         """A worker with nothing to do: a run that was lost, or its leave, or another look later."""
         if not vm.seeks or vm.holds or vm.number not in self._seekers:
             return
@@ -252,7 +252,7 @@ class World:
             self._seek(vm)
             return
         seen = self._now - since >= timing.beat  # so long it takes to see that the others' hearts beat
-        view = View(
+        view = LeaveView(
             busy=0,
             takeable=waiting.takeable,
             becoming=0,
@@ -266,7 +266,7 @@ class World:
             return
         self._look_later(vm, seen)
 
-    def _look_later(self, vm: Vm, seen: bool) -> None:
+    def _look_later(self, vm: SimulatedMachine, seen: bool) -> None:
         timing, since = self._scene.timing, vm.idle_since
         times = [since + timing.idle]
         times += [] if seen else [since + timing.beat]
@@ -275,7 +275,7 @@ class World:
         if not self._waiting.takeable:
             self._agenda.at(min(later, default=self._now + timing.wait_max), self._look, vm)
 
-    def _leave(self, vm: Vm) -> None:
+    def _leave(self, vm: SimulatedMachine) -> None:
         """For good; the last one takes the launch down."""
         if fate(Ended(looked=True, alone=not self._open)) == CLOSE:
             for one in self._vms:
@@ -290,19 +290,19 @@ class World:
         """Runs that have not ended."""
         return self._scene.runs - self._done - self._waiting.failed
 
-    def _rest(self, vm: Vm) -> None:
+    def _rest(self, vm: SimulatedMachine) -> None:
         """It takes no more."""
         vm.seeks = False
         self._seekers.pop(vm.number, None)
 
     # the end
 
-    def _outcome(self) -> Outcome:
+    def _outcome(self) -> SimulationOutcome:
         for vm in self._vms:
             if vm.on:
                 self._off(vm, self._now)
         failed = self._waiting.failed
-        return Outcome(
+        return SimulationOutcome(
             seconds=self._gone if self._scene.runs > self._done + failed else self._last_end,
             gone=self._gone,
             cost=self._cost,

@@ -25,7 +25,7 @@ from hostler import env
 from hostler.errors import StoreError, StoreUnreachable, UsageError
 from hostler.store.answer import Answer, explain, read_answer
 from hostler.store.base import Blob, Entry, NotFound, arriving, check_key, may_begin_a_key, open_local
-from hostler.store.retry import Patience, attempts
+from hostler.store.retry import RetryTime, attempts
 
 T = TypeVar("T")
 
@@ -41,10 +41,10 @@ _UPLOAD_GONE = (Answer.BUSY, Answer.ABSENT)  # the upload's parts are gone: put 
 class BucketStore:
     """s3://bucket/prefix: all keys lie under the prefix. Passes `hostler.testing.store_contract`."""
 
-    def __init__(self, url: str, patience: Patience | None = None) -> None:
+    def __init__(self, url: str, patience: RetryTime | None = None) -> None:
         self._address = address_of(url)
         self.url = str(self._address)
-        self._patience = patience or Patience()
+        self._patience = patience or RetryTime()
         self._clients = Clients(self._address, self._patience.bound)
 
     def get(self, key: str, *, start: int = 0, end: int | None = None) -> Blob:
@@ -269,7 +269,7 @@ KINDS: dict[str, Any] = {"s3": S3Store, "gs": GCSStore, "az": AzureStore}
 
 
 @dataclass(frozen=True)
-class Address:
+class BucketAddress:
     """scheme://bucket/prefix"""
 
     scheme: str
@@ -280,18 +280,18 @@ class Address:
         return f"{self.scheme}://{self.bucket}/{self.prefix}".rstrip("/")
 
 
-def address_of(url: str) -> Address:
+def address_of(url: str) -> BucketAddress:
     scheme, _, rest = url.partition("://")
     bucket, _, prefix = rest.partition("/")
     if scheme not in KINDS or not bucket:
         raise UsageError(f"{url!r} names no bucket", "like s3://bucket/prefix")
-    return Address(scheme, bucket, prefix.strip("/"))
+    return BucketAddress(scheme, bucket, prefix.strip("/"))
 
 
 class Clients:
     """Made at first use. Each keeps its token, so a new pair is how a worthless token is replaced."""
 
-    def __init__(self, address: Address, bound: float) -> None:
+    def __init__(self, address: BucketAddress, bound: float) -> None:
         self._address = address
         self._bound = bound
 
@@ -308,7 +308,7 @@ class Clients:
         return _client(self._address, options, max(self._bound, 60.0))
 
 
-def _client(address: Address, options: dict[str, Any], bound: float) -> Any:
+def _client(address: BucketAddress, options: dict[str, Any], bound: float) -> Any:
     connect = timedelta(seconds=min(5.0, max(bound / 2, 0.1)))
     return KINDS[address.scheme](
         address.bucket,

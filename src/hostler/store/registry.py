@@ -12,7 +12,7 @@ from hostler.errors import MachineError, StoreError, UsageError
 from hostler.store.base import NotFound, Store
 
 if TYPE_CHECKING:
-    from hostler.store.retry import Patience
+    from hostler.store.retry import RetryTime
 
 BUCKETS = ("s3", "gs", "az")
 KNOWN = ("file://", "ssh://", "memory:", *(f"{scheme}://" for scheme in BUCKETS))
@@ -152,7 +152,7 @@ def _open_bucket(url: str, retry: float | None) -> Store:
     return BucketStore(url, _patience(retry))
 
 
-def _patience(bound: float | None) -> Patience:
-    from hostler.store.retry import Patience  # a folder is not asked again
+def _patience(bound: float | None) -> RetryTime:
+    from hostler.store.retry import RetryTime  # a folder is not asked again
 
-    return Patience() if bound is None else Patience(bound=bound)
+    return RetryTime() if bound is None else RetryTime(bound=bound)

@@ -16,7 +16,7 @@ LONGEST_WAIT = 5.0
 
 
 @dataclass(frozen=True)
-class Patience:
+class RetryTime:
     """How long a request is tried again, and by whose clock."""
 
     bound: float = 30.0
@@ -31,7 +31,7 @@ def wait_before(attempt: int, spread: float) -> float:
     return full * (0.5 + 0.5 * spread)
 
 
-def attempts(patience: Patience) -> Iterator[int]:
+def attempts(patience: RetryTime) -> Iterator[int]:
     """0 at once, then 1, 2, … with waits between, until the bound; leave the loop to end it."""
     begin = patience.clock()
     number = 0

@@ -19,7 +19,7 @@ from typing import Any
 from hostler.confined import is_file
 from hostler.errors import StoreError, StoreTooLarge
 from hostler.remote import service
-from hostler.remote.frames import Frame, Sink, Source
+from hostler.remote.frames import ByteSource, Frame, Sink
 from hostler.remote.service import Handler
 from hostler.store.base import TEMPORARY, NotFound
 from hostler.store.folder import FolderStore
@@ -28,7 +28,7 @@ STALE = 86400.0  # seconds after which the parts of an unfinished upload are rem
 ARRIVING = f"{TEMPORARY}arriving-"
 
 
-def serve(args: Mapping[str, Any], source: Source, sink: Sink) -> None:
+def serve(args: Mapping[str, Any], source: ByteSource, sink: Sink) -> None:
     service.serve(Server(str(Path(args["path"]).expanduser())).handlers(), source, sink)
 
 

@@ -26,7 +26,7 @@ from hostler.remote.frames import LARGEST, Frame
 from hostler.remote.opening import open_channel
 from hostler.remote.target import split_store
 from hostler.store.base import Blob, Entry, NotFound, arriving, check_key, may_begin_a_key, open_local
-from hostler.store.retry import Patience, attempts
+from hostler.store.retry import RetryTime, attempts
 
 T = TypeVar("T")
 
@@ -40,16 +40,16 @@ SERVER = "hostler.store.server"
 class SshStore:
     """Passes `hostler.testing.store_contract`."""
 
-    def __init__(self, url: str, patience: Patience | None = None, *, shared: bool = False) -> None:
+    def __init__(self, url: str, patience: RetryTime | None = None, *, shared: bool = False) -> None:
         self.url = url
         target, self._path = split_store(url)
-        self._patience = patience or Patience()
+        self._patience = patience or RetryTime()
         bound = self._patience.bound
         self._connection = Connection(
             target, shared, connect=min(10.0, max(bound / 2, 1.0)), silence=min(10.0, max(bound / 3, 2.0))
         )
         self._slowest = max(bound, 5.0)  # seconds for one answer
-        self._line = _Line(self._open)
+        self._line = _StoreChannel(self._open)
 
     def get(self, key: str, *, start: int = 0, end: int | None = None) -> Blob:
         check_key(key)
@@ -200,7 +200,7 @@ def _of_one_version(read: Callable[[], T]) -> T:
     return read()
 
 
-class _Line:
+class _StoreChannel:
     """The one channel of a store: made at first use and after a cut, by one thread for all who wait."""
 
     def __init__(self, open: Callable[[], Channel]) -> None:

@@ -17,7 +17,7 @@ from hostler.confined import Root
 from hostler.store.base import TEMPORARY, Entry
 
 
-class File(Entry):
+class FileEntry(Entry):
     """A row of a listing whose facts are those of the moment they are first asked for."""
 
     def __init__(self, key: str, path: str) -> None:
@@ -45,7 +45,7 @@ class File(Entry):
         return self._facts.st_mtime if self._facts else 0.0
 
 
-class Folder(File):
+class FolderEntry(FileEntry):
     """A row for a directory: its etag changes when a name in it comes or goes."""
 
     @property
@@ -74,12 +74,12 @@ def _walk(root: str, base: str, names: list[str], prefix: str, after: str, deep:
     while levels:
         for key in levels[-1]:
             if not key.endswith("/"):
-                yield File(key, root + key)
+                yield FileEntry(key, root + key)
             elif deep:
                 levels.append(iter(_keys(key, _names(root + key), prefix, after)))
                 break
             elif key > after and _holds_a_file(root + key):
-                yield Folder(key, root + key)
+                yield FolderEntry(key, root + key)
         else:
             levels.pop()
 

@@ -42,7 +42,7 @@ def _run(file: Path) -> Past:
             key = str(head["offline_id"])
     except (KeyError, TypeError, ValueError, EOFError, zlib.error, zipfile.BadZipFile):
         raise DamagedError(f"{file} is not a Comet archive, or an incomplete one") from None
-    told = _Told()
+    told = _CometPast()
     for line in lines:
         told.take(line)
     return Past(
@@ -58,7 +58,7 @@ def _run(file: Path) -> Past:
     )
 
 
-class _Told:
+class _CometPast:
     def __init__(self) -> None:
         self.params: dict[str, Any] = {}
         self.others: dict[str, Any] = {}

@@ -57,7 +57,7 @@ def read(path: Path) -> Iterator[Point]:
         while (data := _next(file)) is not None:
             try:
                 point = _point(data)
-            except wire.NotWhole:
+            except wire.PartialMessage:
                 return
             if point.values or _is_start(data):
                 yield point

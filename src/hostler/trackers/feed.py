@@ -13,7 +13,7 @@ from hostler import env
 from hostler.records.series.points import Packer, Point
 from hostler.trackers import registry
 from hostler.trackers.base import Closing, Opening
-from hostler.trackers.feed_folder import CLOSED, FAILED, Desk, Told
+from hostler.trackers.feed_folder import CLOSED, FAILED, FeedFolder, FeedState
 
 HAS = """
 import sys
@@ -26,7 +26,7 @@ ASK = 60.0  # seconds for a Python to say whether it has a package
 
 
 @dataclass(frozen=True)
-class Interpreter:
+class FeederPython:
     """A Python that may feed a tool, with the environment that it needs."""
 
     exe: str
@@ -42,15 +42,15 @@ class Interpreter:
         return done.returncode == 0
 
 
-def interpreters(exe: str, environ: Mapping[str, str]) -> tuple[Interpreter, ...]:
+def interpreters(exe: str, environ: Mapping[str, str]) -> tuple[FeederPython, ...]:
     """The run's own Python, then hostler's. Neither belongs to the run's processes, which end with it."""
     plain = env.apart(environ)
     own = str(Path(hostler.__file__).resolve().parents[1])
-    return Interpreter(exe, plain), Interpreter(sys.executable, {**plain, "PYTHONPATH": own})
+    return FeederPython(exe, plain), FeederPython(sys.executable, {**plain, "PYTHONPATH": own})
 
 
 class Feed:
-    def __init__(self, desk: Desk, opening: Opening) -> None:
+    def __init__(self, desk: FeedFolder, opening: Opening) -> None:
         self.desk, self.opening = desk, opening
         self._packer = Packer()
         self._process: subprocess.Popen[bytes] | None = None
@@ -61,7 +61,7 @@ class Feed:
     def kind(self) -> str:
         return self.opening.kind
 
-    def begin(self, interpreters: Sequence[Interpreter]) -> None:
+    def begin(self, interpreters: Sequence[FeederPython]) -> None:
         """Start it, in the first Python that has what it needs."""
         self.desk.lay(self.opening)
         package = registry.package(self.kind)
@@ -89,10 +89,10 @@ class Feed:
     def close(self, closing: Closing) -> None:
         self.desk.close(closing)
 
-    def told(self) -> Told:
+    def told(self) -> FeedState:
         """The tool's state; a process that ended without reporting has failed."""
         if self._failed:
-            return Told(state=FAILED, error=self._failed)
+            return FeedState(state=FAILED, error=self._failed)
         told = self.desk.told()
         if self.running or told.state in (CLOSED, FAILED):
             return told

@@ -23,7 +23,7 @@ CLOSING = "closing"  # in the store alone: the attempt is over, or about to be, 
 
 
 @dataclass(frozen=True)
-class Told:
+class FeedState:
     """A tool's reported state."""
 
     state: str = OPENING
@@ -34,7 +34,7 @@ class Told:
 
 
 @dataclass(frozen=True)
-class Desk:
+class FeedFolder:
     folder: Path
 
     @property
@@ -63,9 +63,9 @@ class Desk:
         found = handoff.read(self.folder / "close.json")
         return closing(found) if found else None
 
-    def tell(self, told: Told) -> None:
+    def tell(self, told: FeedState) -> None:
         handoff.write(self.folder / "told.json", asdict(told))
 
-    def told(self) -> Told:
+    def told(self) -> FeedState:
         found: Mapping[str, object] = handoff.read(self.folder / "told.json") or {}
-        return Told(**found)  # type: ignore[arg-type]
+        return FeedState(**found)  # type: ignore[arg-type]

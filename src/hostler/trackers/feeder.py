@@ -18,7 +18,7 @@ from hostler.errors import HostlerError, HostUnreachable
 from hostler.records.series.points import Point, PointReader
 from hostler.trackers import registry
 from hostler.trackers.base import Opened, Tracker
-from hostler.trackers.feed_folder import CLOSED, FAILED, OPEN, Desk, Told
+from hostler.trackers.feed_folder import CLOSED, FAILED, OPEN, FeedFolder, FeedState
 
 LOOK = 0.5  # seconds between two looks for new points
 TRIES = 5
@@ -30,7 +30,7 @@ T = TypeVar("T")
 class Feeder:
     def __init__(
         self,
-        desk: Desk,
+        desk: FeedFolder,
         tracker: Tracker,
         alone: Callable[[], bool],
         sleep: Callable[[float], None] = time.sleep,
@@ -40,7 +40,7 @@ class Feeder:
         self._desk, self._tracker, self._alone = desk, tracker, alone
         self._sleep, self._clock = sleep, clock
         self._begun = self._flushed = clock()
-        self._told = Told()
+        self._told = FeedState()
 
     def run(self) -> bool:
         """Until the attempt is over; False if it was left alone."""
@@ -93,7 +93,7 @@ class Feeder:
             self._flushed = now
             self._tracker.flush()
 
-    def _tell(self, told: Told) -> None:
+    def _tell(self, told: FeedState) -> None:
         self._told = told
         self._desk.tell(told)
 
@@ -105,12 +105,12 @@ def one_line(error: BaseException) -> str:
 
 
 def main(words: Sequence[str]) -> int:
-    desk, parent = Desk(Path(words[0])), os.getppid()
+    desk, parent = FeedFolder(Path(words[0])), os.getppid()
     try:
         os.nice(10)  # the training comes first
         feeder = Feeder(desk, registry.load(desk.opening().kind), lambda: os.getppid() != parent)
     except ImportError as error:
-        desk.tell(Told(state=FAILED, error=one_line(error)))
+        desk.tell(FeedState(state=FAILED, error=one_line(error)))
         return 1
     try:
         whole = feeder.run()

@@ -29,8 +29,8 @@ from hostler.spec.job import Job
 from hostler.store import Store
 from hostler.trackers import base
 from hostler.trackers.base import Closing, Opening
-from hostler.trackers.feed import Feed, Interpreter
-from hostler.trackers.feed_folder import CLOSED, CLOSING, FAILED, OPEN, OPENING, Desk, Told
+from hostler.trackers.feed import Feed, FeederPython
+from hostler.trackers.feed_folder import CLOSED, CLOSING, FAILED, OPEN, OPENING, FeedFolder, FeedState
 
 LOOK = 0.5  # seconds between two looks
 LOST = 5.0  # seconds that a tool is waited for whose server has not answered once
@@ -56,13 +56,15 @@ class Subject:
 class Feeds:
     """Started once, given points, closed once. No method but `close` waits for anything."""
 
-    def __init__(self, subject: Subject, folder: Path, interpreters: Sequence[Interpreter], say: Say) -> None:
+    def __init__(
+        self, subject: Subject, folder: Path, interpreters: Sequence[FeederPython], say: Say
+    ) -> None:
         self._s, self._folder, self._interpreters, self._say = subject, folder, interpreters, say
         self._lock = threading.Lock()
         self._waiting: list[Point] = []  # not given to the tools yet
         self._seen: set[base.Held] = set()  # of attempts before this one
         self._feeds: list[Feed] = []
-        self._known: dict[str, Told] = {}
+        self._known: dict[str, FeedState] = {}
         self._closing = Closing()
         self._patience = 0.0
         self._given_up = False
@@ -79,7 +81,7 @@ class Feeds:
 
     def urls(self) -> dict[str, str]:
         """The run's URL in each tool."""
-        known = {feed.kind: self._known.get(feed.kind, Told()).url for feed in self._feeds}
+        known = {feed.kind: self._known.get(feed.kind, FeedState()).url for feed in self._feeds}
         return {feed.kind: self._s.hide(known[feed.kind]) or self._files_url(feed) for feed in self._feeds}
 
     def close(self, closing: Closing, patience: float) -> None:
@@ -105,7 +107,7 @@ class Feeds:
 
     def _record_open(self) -> None:
         for feed in self._feeds:
-            if self._known.get(feed.kind, Told()).state in (OPENING, OPEN):
+            if self._known.get(feed.kind, FeedState()).state in (OPENING, OPEN):
                 try:
                     tracked.write(self._s.store, self._s.key.run, self._record(feed, feed.desk.told()))
                 except StoreError:
@@ -138,7 +140,7 @@ class Feeds:
             return False  # another attempt follows, and shows what counts of this one
         self._seen = {(name, point.step) for point in history for name in point.values}
         for opening in openings:
-            feed = Feed(Desk(Path(opening.folder)), opening)
+            feed = Feed(FeedFolder(Path(opening.folder)), opening)
             self._feeds.append(feed)
             feed.begin(self._interpreters)
             feed.add(history)
@@ -201,9 +203,9 @@ class Feeds:
         for feed in self._feeds:
             feed.add(fresh)
 
-    def _note(self, feed: Feed, told: Told) -> None:
+    def _note(self, feed: Feed, told: FeedState) -> None:
         """Into the run's log and the store, where there is something new."""
-        known = self._known.get(feed.kind, Told())
+        known = self._known.get(feed.kind, FeedState())
         if (told.state, told.url, told.error) == (known.state, known.url, known.error):
             return
         self._known[feed.kind] = told
@@ -220,7 +222,7 @@ class Feeds:
         lost = told.state == OPENING and told.error
         return waited < (min(LOST, self._patience) if lost else self._patience)
 
-    def _record(self, feed: Feed, told: Told) -> tracked.Tracked:
+    def _record(self, feed: Feed, told: FeedState) -> tracked.Tracked:
         url, error = self._s.hide(told.url) or self._files_url(feed), self._s.hide(told.error)
         state = CLOSING if self._announced and told.state in (OPENING, OPEN) else told.state
         return tracked.Tracked(feed.kind, feed.opening.id, self._s.attempt, state, url, error, told.sent)

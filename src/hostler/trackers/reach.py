@@ -42,7 +42,7 @@ def _trouble(place: str) -> str:
     """'' where something answers; what is wrong with its certificate is for the tool to say, which may have
     been told to trust it."""
     try:
-        build_opener(_Stay).open(Request(place, method="HEAD"), timeout=WITHIN).close()
+        build_opener(_NoRedirect).open(Request(place, method="HEAD"), timeout=WITHIN).close()
     except HTTPError:
         return ""
     except URLError as error:
@@ -61,7 +61,7 @@ def _words(error: BaseException) -> str:
     return said or type(error).__name__
 
 
-class _Stay(HTTPRedirectHandler):
+class _NoRedirect(HTTPRedirectHandler):
     """Another place that it leads to is not asked."""
 
     def redirect_request(

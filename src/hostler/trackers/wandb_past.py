@@ -70,7 +70,7 @@ class _Reading:
                 for number, _, value in wire.fields(record):
                     if isinstance(value, bytes):
                         self._take(number, value)
-            except wire.NotWhole:
+            except wire.PartialMessage:
                 break
         return self
 

@@ -10,7 +10,7 @@ VARINT, DOUBLE, BYTES, FLOAT = 0, 1, 2, 5
 Field = tuple[int, int, int | bytes]  # number, wire type, value: a number, or the bytes of anything else
 
 
-class NotWhole(Exception):
+class PartialMessage(Exception):
     """Raised for bytes that are not a whole message."""
 
 
@@ -58,10 +58,10 @@ def fields(data: bytes) -> Iterator[Field]:
             elif kind in (DOUBLE, FLOAT):
                 size = 8 if kind == DOUBLE else 4
             else:
-                raise NotWhole(f"wire type {kind}")
+                raise PartialMessage(f"wire type {kind}")
             value, at = data[at : at + size], at + size
             if at > len(data):
-                raise NotWhole("cut short")
+                raise PartialMessage("cut short")
         yield tag >> 3, kind, value
 
 
@@ -92,7 +92,7 @@ def _varint(data: bytes, at: int) -> tuple[int, int]:
     value = shift = 0
     while True:
         if at >= len(data) or shift > 63:
-            raise NotWhole("cut short")
+            raise PartialMessage("cut short")
         byte = data[at]
         value |= (byte & 0x7F) << shift
         at, shift = at + 1, shift + 7

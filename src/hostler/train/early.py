@@ -14,7 +14,7 @@ Row = Mapping[str, float]
 
 
 @dataclass(frozen=True)
-class Watched:
+class WatchedColumns:
     """The columns that best checkpoints and patience go by. The best of a row is the best of them; patience
     has run out when it has for each."""
 
@@ -42,7 +42,7 @@ class Watched:
         return one > other if self.goal == "max" else one < other
 
 
-def watched(columns: Sequence[str], metric: str, goal: str | None) -> Watched:
+def watched(columns: Sequence[str], metric: str, goal: str | None) -> WatchedColumns:
     """The columns that the regular expression matches."""
     try:
         pattern = re.compile(metric)
@@ -50,7 +50,7 @@ def watched(columns: Sequence[str], metric: str, goal: str | None) -> Watched:
         raise SpecError(
             f"best_checkpoint_metric {metric!r} is not a regular expression: {error}", hint="test/.*/accuracy"
         ) from None
-    return Watched(tuple(name for name in columns if pattern.search(name)), goal_of(metric, goal))
+    return WatchedColumns(tuple(name for name in columns if pattern.search(name)), goal_of(metric, goal))
 
 
 def goal_of(metric: str, given: str | None) -> str:

@@ -14,7 +14,7 @@ from hostler.train.data.feed import Batch, in_order
 from hostler.train.data.split import Arrays, Data, Items
 from hostler.train.loss import count
 from hostler.train.parts import Parts
-from hostler.train.ranks import Ranks
+from hostler.train.ranks import TrainRanks
 
 Say = Callable[[str], None]
 
@@ -54,7 +54,7 @@ class _Pass:
 
     def __init__(self, parts: Parts, model: torch.nn.Module, name: str, say: Say) -> None:
         self._parts, self._model, self._name, self._say = parts, model, name, say
-        self._meter = Meter(parts.device)
+        self._meter = ScoreMeter(parts.device)
 
     @torch.no_grad()
     def over(self, split: Arrays | Items, batches: int | None) -> dict[str, float]:
@@ -90,7 +90,7 @@ class _Pass:
 # middle of one.
 
 
-class Meter:
+class ScoreMeter:
     """Sums of one rank. A checkpoint of another number of them is scaled to be one of so many: exact
     where they are more by a factor, and else as good as the parts are alike."""
 
@@ -110,7 +110,7 @@ class Meter:
         self._put(torch.zeros(3, dtype=torch.float64))
         self.time = self.data_time = 0.0
 
-    def row(self, ranks: Ranks) -> dict[str, float]:
+    def row(self, ranks: TrainRanks) -> dict[str, float]:
         loss, right, seen = ranks.sum(self._sums()).tolist()
         seen = max(seen, 1.0)
         return {"loss": loss / seen, "accuracy": right / seen, "time": self.time, "data_time": self.data_time}

@@ -17,10 +17,10 @@ from hostler.errors import Diverged, HostlerError, SpecError
 from hostler.train import early, ranks, seeds
 from hostler.train.config import Config
 from hostler.train.data.order import mixed
-from hostler.train.early import Watched
+from hostler.train.early import WatchedColumns
 from hostler.train.epoch import Epoch
-from hostler.train.evaluation import Meter, columns, evaluated
-from hostler.train.folder import Folder
+from hostler.train.evaluation import ScoreMeter, columns, evaluated
+from hostler.train.folder import RunFolder
 from hostler.train.fused import places
 from hostler.train.fused.alone import went_on
 from hostler.train.identity import inferred
@@ -30,7 +30,7 @@ from hostler.train.stats import TIMESTAMP, Stats
 
 if TYPE_CHECKING:
     from hostler.sdk.run import Run
-from hostler.train.memory import Moment
+from hostler.train.memory import ForwardState
 
 WATCHED = "watched"  # the best of several columns, as a metric
 
@@ -42,7 +42,7 @@ def experiment(run: Run, config: Config) -> Iterator[Epoch]:
         yield from went_on(run, config)
         return
     together = ranks.meet(config)
-    folder = Folder(Path(config.output_dir or run.output_dir), config, leads=together.leads)
+    folder = RunFolder(Path(config.output_dir or run.output_dir), config, leads=together.leads)
     try:
         folder.write("spec.yaml", config)
         parts = assemble(seeds.seeded(config, run, together), ranks.device_of(config), together)
@@ -57,8 +57,8 @@ def experiment(run: Run, config: Config) -> Iterator[Epoch]:
         together.close()
 
 
-def _train(run: Run, parts: Parts, folder: Folder) -> Iterator[Epoch]:
-    config, meter = parts.config, Meter(parts.device, parts.ranks.count)
+def _train(run: Run, parts: Parts, folder: RunFolder) -> Iterator[Epoch]:
+    config, meter = parts.config, ScoreMeter(parts.device, parts.ranks.count)
     stats = Stats(folder.stats if parts.ranks.leads else None)
     watched = _watched(parts)
     run.track(**_tracked(parts, meter, stats))
@@ -88,7 +88,7 @@ def _train(run: Run, parts: Parts, folder: Folder) -> Iterator[Epoch]:
     folder.done(stats.rows[-1] if stats.rows else {})
 
 
-def _steps(run: Run, parts: Parts, folder: Folder, meter: Meter, epoch: int) -> None:
+def _steps(run: Run, parts: Parts, folder: RunFolder, meter: ScoreMeter, epoch: int) -> None:
     """The steps of one epoch, from where it was."""
     count_of_epoch, every = parts.span.steps(epoch), parts.config.log_interval
     for place in run.steps(count_of_epoch):
@@ -114,7 +114,7 @@ def _steps(run: Run, parts: Parts, folder: Folder, meter: Meter, epoch: int) -> 
         meter.time += time.perf_counter() - began
 
 
-def _look(run: Run, parts: Parts, folder: Folder, step: int, loss: float) -> None:
+def _look(run: Run, parts: Parts, folder: RunFolder, step: int, loss: float) -> None:
     """Every so often at the loss of a step, and whether the training runs away."""
     rate, total = parts.rate(step), parts.span.total
     folder.say(
@@ -125,7 +125,7 @@ def _look(run: Run, parts: Parts, folder: Folder, step: int, loss: float) -> Non
     _check(loss, f"at step {step + 1}", parts.config)
 
 
-def _row(parts: Parts, folder: Folder, meter: Meter, epoch: int) -> dict[str, float]:
+def _row(parts: Parts, folder: RunFolder, meter: ScoreMeter, epoch: int) -> dict[str, float]:
     first = parts.span.first(epoch)
     last = first + parts.span.steps(epoch)
     row = {TIMESTAMP: time.time()}
@@ -138,7 +138,9 @@ def _row(parts: Parts, folder: Folder, meter: Meter, epoch: int) -> dict[str, fl
     return row
 
 
-def _report(run: Run, parts: Parts, folder: Folder, stats: Stats, watched: Watched, epoch: int) -> None:
+def _report(
+    run: Run, parts: Parts, folder: RunFolder, stats: Stats, watched: WatchedColumns, epoch: int
+) -> None:
     """Tell the run, the log and the disk of an epoch; a loss that runs away ends it here."""
     config, row = parts.config, stats.rows[-1]
     best, last = watched.best_of(row), parts.span.first(epoch) + parts.span.steps(epoch)
@@ -159,7 +161,7 @@ def _report(run: Run, parts: Parts, folder: Folder, stats: Stats, watched: Watch
         folder.save("checkpoints/best.safetensors", _model_of(parts, best[0]))
 
 
-def _untrained(run: Run, parts: Parts, folder: Folder, stats: Stats) -> Epoch:
+def _untrained(run: Run, parts: Parts, folder: RunFolder, stats: Stats) -> Epoch:
     """The model as it begins: all there is to say where nothing is trained."""
     row = {TIMESTAMP: time.time(), **evaluated(parts, say=folder.say)}
     stats.add(row)
@@ -174,7 +176,7 @@ def _as_epoch(parts: Parts, row: dict[str, float], epoch: int) -> Epoch:
     return Epoch(row, number=epoch + 1, config=parts.config, model=parts.model, average=average)
 
 
-def _tracked(parts: Parts, meter: Meter, stats: Stats) -> dict[str, Any]:
+def _tracked(parts: Parts, meter: ScoreMeter, stats: Stats) -> dict[str, Any]:
     """All that the next step depends on, and the rows so far."""
     found: dict[str, Any] = {
         "model": parts.model,
@@ -199,7 +201,7 @@ def _model_of(parts: Parts, column: str) -> torch.nn.Module:
     return parts.average.model if parts.average is not None and "/av/" in column else parts.model
 
 
-def _watched(parts: Parts) -> Watched:
+def _watched(parts: Parts) -> WatchedColumns:
     """The columns that best checkpoints and patience go by."""
     config, known = parts.config, columns(parts.config, parts.data)
     found = early.watched(known, config.best_checkpoint_metric, config.best_checkpoint_goal)
@@ -210,11 +212,11 @@ def _watched(parts: Parts) -> Watched:
     return found
 
 
-def _name(watched: Watched) -> str:
+def _name(watched: WatchedColumns) -> str:
     return watched.columns[0] if len(watched.columns) == 1 else WATCHED
 
 
-def _changed(parts: Parts, folder: Folder, text: str) -> None:
+def _changed(parts: Parts, folder: RunFolder, text: str) -> None:
     """A batch goes through in more pieces from here on: the config says so, too."""
     pieces = parts.step.pieces.training
     size = -(-parts.config.batch_size // pieces)
@@ -240,7 +242,7 @@ def _said(row: Mapping[str, float]) -> str:
 
 def rehearse(parts: Parts) -> None:
     """Raises now what would fail later. Ranks agree in how many pieces a batch goes through."""
-    before = Moment(parts.model)
+    before = ForwardState(parts.model)
     parts.model.train()
     parts.step.rehearse(*parts.batch(0))
     evaluated(parts, batches=1)

@@ -18,7 +18,7 @@ from hostler.train.config import Config
 _FORMAT = "%(asctime)s %(message)s"
 
 
-class Folder:
+class RunFolder:
     """Rank 0 writes; the others' is silent."""
 
     def __init__(self, path: Path, config: Config, *, leads: bool) -> None:

@@ -32,7 +32,7 @@ class Pieces:
         self.training, self.evaluating = int(state["training"]), int(state["evaluating"])
 
 
-class Moment:
+class ForwardState:
     """State that a forward pass changes: buffers, and the generators. `put_back` undoes the pass."""
 
     def __init__(self, model: torch.nn.Module) -> None:

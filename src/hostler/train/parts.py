@@ -16,11 +16,11 @@ from hostler.train import custom, graph, loss, memory, newest, optimizer, schedu
 from hostler.train.config import Config
 from hostler.train.data import augment, sources
 from hostler.train.data.feed import ArrayFeed, LoaderFeed
-from hostler.train.data.order import Order, mixed
+from hostler.train.data.order import ExampleOrder, mixed
 from hostler.train.data.split import IMAGES, Arrays, Data, Items
 from hostler.train.models import registry
-from hostler.train.ranks import Ranks
-from hostler.train.span import Span
+from hostler.train.ranks import TrainRanks
+from hostler.train.span import StepSpan
 from hostler.train.step import Step
 
 
@@ -67,15 +67,15 @@ ROOM = 0.25  # of the device's free memory that data may take
 class Parts:
     config: Config  # resolved
     device: torch.device
-    ranks: Ranks
+    ranks: TrainRanks
     data: Data
     model: torch.nn.Module  # as it is saved
     step: Step
     optimizer: torch.optim.Optimizer
     average: Average | None
     rate: Callable[[int], float]
-    span: Span
-    order: Order
+    span: StepSpan
+    order: ExampleOrder
     feed: ArrayFeed | LoaderFeed
     augment: augment.Augment
 
@@ -86,7 +86,7 @@ class Parts:
         return self.augment(x, y, step, self.ranks.rank)
 
 
-def assemble(config: Config, device: torch.device, ranks: Ranks) -> Parts:
+def assemble(config: Config, device: torch.device, ranks: TrainRanks) -> Parts:
     """Seeds must be set in the config by now."""
     augment.check(config.augment)
     data = data_of(config, device)
@@ -97,7 +97,7 @@ def assemble(config: Config, device: torch.device, ranks: Ranks) -> Parts:
     if config.channels_last:
         model = model.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
     _check_output(model, data, config, device)
-    order = Order(len(data.splits["train"]), config.batch_size, order_seed(config))
+    order = ExampleOrder(len(data.splits["train"]), config.batch_size, order_seed(config))
     length = span.of(config, order.steps)
     factor = schedule.factor(config.lr_schedule, length.total, config.warmup_steps)
     made = optimizer.build(config, model)
@@ -268,7 +268,7 @@ def _check_width(out: object, data: Data, config: Config) -> None:
 
 
 def _feed(
-    data: Data, order: Order, ranks: Ranks, device: torch.device, config: Config, total: int
+    data: Data, order: ExampleOrder, ranks: TrainRanks, device: torch.device, config: Config, total: int
 ) -> ArrayFeed | LoaderFeed:
     split = data.splits["train"]
     if isinstance(split, Arrays):

@@ -14,7 +14,7 @@ from hostler.train.data.feed import Share
 
 
 @dataclass(frozen=True)
-class Ranks:
+class TrainRanks:
     rank: int = 0
     count: int = 1
 
@@ -65,11 +65,11 @@ class Ranks:
             dist.destroy_process_group()
 
 
-def meet(config: Config) -> Ranks:
+def meet(config: Config) -> TrainRanks:
     """All ranks find each other by the variables that torchrun and gangs set."""
     rank, count = env.rank()
     if count == 1:
-        return Ranks()
+        return TrainRanks()
     if not config.multi_gpu:
         raise SpecError(f"multi_gpu: false, and {count} processes have started", hint="start one")
     if config.batch_size % count and not env.elastic():
@@ -78,7 +78,7 @@ def meet(config: Config) -> Ranks:
             hint=f"batch_size: {config.batch_size // count * count or count} can",
         )
     dist.init_process_group("nccl" if _device_type(config) == "cuda" else "gloo")
-    return Ranks(rank, count)
+    return TrainRanks(rank, count)
 
 
 def device_of(config: Config) -> torch.device:

@@ -9,7 +9,7 @@ import torch
 
 from hostler import env
 from hostler.train.config import Config
-from hostler.train.ranks import Ranks
+from hostler.train.ranks import TrainRanks
 
 if TYPE_CHECKING:
     from hostler.sdk.run import Run
@@ -24,7 +24,7 @@ def make_repeatable(config: Config) -> None:
     torch.use_deterministic_algorithms(config.deterministic, warn_only=True)
 
 
-def seeded(config: Config, run: Run, together: Ranks) -> Config:
+def seeded(config: Config, run: Run, together: TrainRanks) -> Config:
     """Seeds that are not given are drawn once, for all ranks, and are the same after a resume."""
     for name in SEEDS:
         if getattr(config, name) is None:

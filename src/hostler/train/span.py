@@ -8,7 +8,7 @@ from hostler.train.config import Config
 
 
 @dataclass(frozen=True)
-class Span:
+class StepSpan:
     """`total` steps in epochs of `each`; the last may be shorter."""
 
     total: int
@@ -25,7 +25,7 @@ class Span:
         return min(self.each, self.total - self.first(epoch))
 
 
-def of(config: Config, per_pass: int) -> Span:
+def of(config: Config, per_pass: int) -> StepSpan:
     """`per_pass`: steps of one pass over the data."""
     each = per_pass
     if config.steps_per_epoch is not None:
@@ -37,4 +37,4 @@ def of(config: Config, per_pass: int) -> Span:
         "step": config.train_length,
         "sample": -(-config.train_length // config.batch_size),
     }[config.train_length_unit]
-    return Span(total, max(each, 1))
+    return StepSpan(total, max(each, 1))

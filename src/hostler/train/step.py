@@ -12,7 +12,7 @@ from hostler.train import graph, memory
 from hostler.train.config import Config
 from hostler.train.graph import Graph, Scores
 from hostler.train.loss import Loss, correct
-from hostler.train.memory import Moment, Pieces
+from hostler.train.memory import ForwardState, Pieces
 from hostler.train.optimizer import set_rate
 
 TYPES = {"bf16": torch.bfloat16, "fp16": torch.float16}
@@ -91,7 +91,7 @@ class Step:
         may = self._halves and (model is self._model or self._ranks == 1)
         while True:
             self._optimizer.zero_grad(set_to_none=True)
-            before = Moment(self._model) if may else None
+            before = ForwardState(self._model) if may else None
             try:
                 return self._backward(model, x, y, weight)
             except RuntimeError as error:
@@ -117,7 +117,7 @@ class Step:
             right += some_right
         return total, right
 
-    def _smaller(self, x: torch.Tensor, y: torch.Tensor, before: Moment | None) -> None:
+    def _smaller(self, x: torch.Tensor, y: torch.Tensor, before: ForwardState | None) -> None:
         """The same batch in more pieces, where that is allowed and can be; else what would fit is said."""
         batch, pieces = self._config.batch_size, self.pieces
         self._let_go()

@@ -24,7 +24,7 @@ from hostler.backends.base import Plan, WorkerInfo
 from hostler.backends.privatefile import Kept
 from hostler.errors import HostError, MachineError
 from hostler.remote import service
-from hostler.remote.frames import Frame, Sink, Source
+from hostler.remote.frames import ByteSource, Frame, Sink
 from hostler.remote.install import install_in_cache
 from hostler.remote.service import Handler
 from hostler.spec.project import Fleet
@@ -34,7 +34,7 @@ MOST_LOG = 1 << 20  # bytes of a worker's log that are sent
 REACH = 60.0  # seconds to write to the store and read it back
 
 
-def serve(args: Mapping[str, Any], source: Source, sink: Sink) -> None:
+def serve(args: Mapping[str, Any], source: ByteSource, sink: Sink) -> None:
     env.forget_login()
     service.serve(HANDLERS, source, sink)
 

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from hostler.records.checkpoint import archive
-from hostler.records.checkpoint.archive import Entry, Terms
+from hostler.records.checkpoint.archive import ArchivedRun, ArchiveTerms
 from hostler.records.run.attempt import Attempt
 from hostler.store import Store
 
@@ -24,8 +24,8 @@ class Archivist:
 
     _lock: threading.Lock = field(default_factory=threading.Lock)
     _looked: float = -math.inf
-    _terms: Terms | None = None
-    _there: list[Entry] = field(default_factory=list)
+    _terms: ArchiveTerms | None = None
+    _there: list[ArchivedRun] = field(default_factory=list)
 
     def take(self, store: Store, attempt: Attempt, now: float, say: Callable[[str], None]) -> None:
         ended = attempt.ended
@@ -42,7 +42,7 @@ class Archivist:
                 say(f"{one.run}: entered the archive with {terms.metric}={one.value:.6g}")
                 self._tidy(store, terms)
 
-    def _hold(self, store: Store, now: float) -> Terms | None:
+    def _hold(self, store: Store, now: float) -> ArchiveTerms | None:
         if now - self._looked >= LOOK:
             terms = archive.terms(store)
             if terms != self._terms:
@@ -50,7 +50,7 @@ class Archivist:
             self._looked = now
         return self._terms
 
-    def _tidy(self, store: Store, terms: Terms) -> None:
+    def _tidy(self, store: Store, terms: ArchiveTerms) -> None:
         self._there = archive.entries(store, terms)
         for one in archive.beyond(self._there, terms):
             archive.remove(store, one.run)

@@ -15,7 +15,7 @@ from hostler.errors import HostlerError
 from hostler.records.run.attempt import Attempt
 from hostler.records.series import packing, segments
 from hostler.records.series.metrics import MetricWriter
-from hostler.records.series.segments import Packed
+from hostler.records.series.segments import PackedRun
 from hostler.store import Store
 
 LONG = 50_000  # points of a curve that is not read back here: it stays where it is
@@ -27,7 +27,7 @@ class Compactor:
     """All methods may be called from several threads."""
 
     _lock: threading.Lock = field(default_factory=threading.Lock)
-    _held: dict[str, list[Packed]] = field(default_factory=dict)  # by sweep
+    _held: dict[str, list[PackedRun]] = field(default_factory=dict)  # by sweep
     _numbers: dict[str, int] = field(default_factory=dict)  # of the newest segment known
 
     def take(self, store: Store, attempt: Attempt, params: Mapping[str, Any], written: MetricWriter) -> None:
@@ -60,7 +60,7 @@ class Compactor:
                     say(f"{sweep}: {error}")
         self._held.clear()
 
-    def _write(self, store: Store, sweep: str, held: list[Packed]) -> None:
+    def _write(self, store: Store, sweep: str, held: list[PackedRun]) -> None:
         if sweep not in self._numbers:
             self._numbers[sweep] = segments.newest(store, sweep)
         self._numbers[sweep] = segments.write(store, sweep, held, self._numbers[sweep])

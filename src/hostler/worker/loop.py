@@ -28,7 +28,7 @@ from hostler.spec.units import show_duration
 from hostler.worker.claim.claimant import Claimant, Scope
 from hostler.worker.claim.claimer import Taken
 from hostler.worker.claim.finder import Finder, Found
-from hostler.worker.claim.leave import View, leave
+from hostler.worker.claim.leave import LeaveView, leave
 from hostler.worker.claim.room import Room, share
 from hostler.worker.claim.slots import Offer, Placement
 from hostler.worker.gang.leader import Leader
@@ -48,7 +48,7 @@ CONCLUDING = 4  # runs whose process is gone and whose end is being written; mor
 
 
 @dataclass(frozen=True)
-class Terms:
+class WorkerTerms:
     """How this worker was started."""
 
     only: tuple[str, ...] = ()  # sweeps it serves; none: all
@@ -64,7 +64,7 @@ class Terms:
 
 
 class Worker:
-    def __init__(self, machine: Machine, room: Room, terms: Terms) -> None:
+    def __init__(self, machine: Machine, room: Room, terms: WorkerTerms) -> None:
         self._m, self._room, self._terms = machine, room, terms
         self._rungs = RungReaders(machine.store, machine.say)
         facts: dict[str, Any] = {"host": env.host(), "pid": os.getpid(), "restarts": terms.restarts}
@@ -385,7 +385,7 @@ class Worker:
             self._m.say(f"{sweep}: {error}")  # the next failure looks again
 
     def _may_leave(self, found: Found) -> bool:
-        view = View(
+        view = LeaveView(
             busy=len(self._running),
             takeable=found.takeable,
             becoming=found.becoming + len(found.waiting),

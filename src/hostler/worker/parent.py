@@ -68,7 +68,7 @@ def keep(
     notice_in: so many seconds from now its time is nearly over, as SIGUSR1 would say; watch: is given what to
     call when the platform says so. requeue: has this very
     machine or task come back later; called at the end if a notice made the worker give something back."""
-    keeper = _Keeper(command, timing, env, say)
+    keeper = _WorkerRestarter(command, timing, env, say)
     timer = threading.Timer(max(notice_in or 0.0, 0.0), keeper.notice)
     timer.daemon = True
     if notice_in is not None:
@@ -131,7 +131,7 @@ def watch_parent(pipe: int, on_death: Callable[[], None]) -> threading.Thread:
 
 
 @dataclass
-class _Keeper:
+class _WorkerRestarter:
     command: Sequence[str]
     timing: Timing
     env: Mapping[str, str] | None

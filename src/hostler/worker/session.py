@@ -26,7 +26,7 @@ from hostler.store.registry import check, is_folder
 from hostler.worker import parent, preflight
 from hostler.worker.claim import room
 from hostler.worker.launch_membership import Membership
-from hostler.worker.loop import Terms, Worker
+from hostler.worker.loop import Worker, WorkerTerms
 from hostler.worker.machine import Machine
 from hostler.worker.parent import CRASHED
 from hostler.worker.prepare import secrets
@@ -119,7 +119,7 @@ def _carry_on(
     parents = warm.Warmth(run_folders.of_session(env.cache_dir(), session) / "warm")
     kept = parents if warm.wanted() else None
     here = Machine(store, env.cache_dir(), session, timing, say=say, price=membership.price, warm=kept)
-    terms = Terms(
+    terms = WorkerTerms(
         only=tuple(given.sweep),
         section=given.section,
         dead=tuple(filter(None, given.dead.split(","))),

@@ -21,7 +21,7 @@ from hostler.records.body import encode
 from hostler.records.run import log
 from hostler.records.series import packing
 from hostler.records.sweep import deadline, notices, summary, sweeps
-from hostler.records.sweep.notices import Event
+from hostler.records.sweep.notices import NoticeEvent
 from hostler.records.sweep.queue import Queue
 from hostler.records.sweep.summary import Summary
 from hostler.spec.job import Job
@@ -94,19 +94,21 @@ class Closer:
             except HostlerError as error:
                 self.say(f"{name}: {error}")
 
-    def _event(self, job: Job, *, capped: bool) -> Event | None:
+    def _event(self, job: Job, *, capped: bool) -> NoticeEvent | None:
         if capped:
             version = sweeps.load_spec(self.store, job.name)[1]
-            return Event(
+            return NoticeEvent(
                 f"{job.name}/cap/{version}", "cap", f"{job.name}: the money cap is reached; it is paused"
             )
         found = sweeps.newest(self.store, layout.halts(job.name))
         if found and found[0] % 2:
             kind = "cap" if found[1].get("kind") == deadline.WHY else "failed"
-            return Event(f"{job.name}/halt/{found[0]}", kind, f"{job.name} is halted: {found[1]['why']}")
+            return NoticeEvent(
+                f"{job.name}/halt/{found[0]}", kind, f"{job.name} is halted: {found[1]['why']}"
+            )
         return self._over(job)
 
-    def _over(self, job: Job) -> Event | None:
+    def _over(self, job: Job) -> NoticeEvent | None:
         """All runs have ended. Who is the first to find it packs what is left; notices decide who tells."""
         if job.chooses or Queue(self.store, job).glance(1) or Queue(self.store, job).open(whole=True):
             return None
@@ -117,9 +119,9 @@ class Closer:
             return None
         one = summary.of_sweep(self.store, job.name, self.say)
         kind = FAILED if one.counts.get(FAILED) == one.runs else "finished"
-        return Event(f"{job.name}/over/{count}", kind, _text(one))
+        return NoticeEvent(f"{job.name}/over/{count}", kind, _text(one))
 
-    def _tell(self, job: Job, event: Event | None) -> None:
+    def _tell(self, job: Job, event: NoticeEvent | None) -> None:
         """Only who has an address may take an event: another worker may have one."""
         wanted = event if event and event.kind in job.notify.on else None
         if not reachable(job.notify.to):

@@ -428,14 +428,14 @@ def test_polars_gets_the_same_columns(filled: Filled) -> None:
 
 
 def test_searchs_journal_is_not_read_for_packed_runs(filled: Filled, monkeypatch: pytest.MonkeyPatch) -> None:
-    from hostler.records.sweep.journal import Entry, Journal
+    from hostler.records.sweep.journal import Journal, JournalEntry
 
     found = space.to_json(space.parse({"lr": {"min": 0.0, "max": 1.0}}, method="tpe"))
     job = Job(name="s", command=("x",), runs=(), search=found, method="tpe")
     assert sweeps.submit(filled.store, job)
     journal = Journal(filled.store, "s")
     for n in range(8):
-        assert journal.append(Entry({"lr": n / 8}), None)
+        assert journal.append(JournalEntry({"lr": n / 8}), None)
     job = sweeps.load(filled.store, "s")
     for index in range(8):
         filled.done(job, index, 1.0)

@@ -15,7 +15,7 @@ from hostler.errors import StoreUnreachable
 from hostler.records.checkpoint import checkpoints, parts, saved_folder
 from hostler.records.checkpoint.saved_folder import Mark
 from hostler.sdk.checkpoint.checkpointer import Checkpointer
-from hostler.sdk.checkpoint.policy import Policy
+from hostler.sdk.checkpoint.policy import SavePolicy
 from hostler.spec.job import Checkpointing
 from hostler.store.memory import MemoryStore
 
@@ -45,7 +45,7 @@ class Scene:
         self.store, self.folder = Counting(), folder
         self.folder.mkdir(parents=True, exist_ok=True)
         self.now, self.said = 1000.0, list[str]()
-        self.checkpointer = Checkpointer(folder, policy=Policy(every_steps=1), say=self.said.append)
+        self.checkpointer = Checkpointer(folder, policy=SavePolicy(every_steps=1), say=self.said.append)
         self.saver = self.new_saver()
 
     def new_saver(self, attempt: int = 5) -> Saver:
@@ -88,7 +88,7 @@ def test_a_whole_one_is_taken_at_once_and_comes_back(scene: Scene, tmp_path: Pat
     scene.save(7)
     scene.saver.tick()
     assert scene.commits() == 1
-    found = Checkpointer(scene.restored(tmp_path / "next"), policy=Policy(), say=print).restore()
+    found = Checkpointer(scene.restored(tmp_path / "next"), policy=SavePolicy(), say=print).restore()
     assert found and found.step == 7 and found.state == {"n": 7}
 
 
@@ -163,7 +163,7 @@ def test_a_damaged_one_is_not_taken_and_said_once(scene: Scene) -> None:
 
 
 def test_the_best_one_beside_it_is_taken_too(scene: Scene, tmp_path: Path) -> None:
-    best = Checkpointer(scene.folder / "best" / "accuracy", policy=Policy(), say=print)
+    best = Checkpointer(scene.folder / "best" / "accuracy", policy=SavePolicy(), say=print)
     best.save(3, {}, wait=True)
     scene.save(4)
     scene.saver.tick()
@@ -184,7 +184,7 @@ def test_an_upload_that_broke_off_goes_on_where_it_was(
     scene.saver.tick()
     assert scene.commits() == 1 and len(before) >= 6
     assert len(scene.store.written) == len(set(scene.store.written)), "nothing was sent twice"
-    found = Checkpointer(scene.restored(tmp_path / "next"), policy=Policy(), say=print).restore()
+    found = Checkpointer(scene.restored(tmp_path / "next"), policy=SavePolicy(), say=print).restore()
     assert found and found.step == 1
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from hostler.backends import cloud
 from hostler.backends.base import Launch, Thing, Undone
-from hostler.backends.cloud import Again, GiveUp, Owner, Ready, Wait
+from hostler.backends.cloud import Again, GiveUp, KeepWaiting, Owner, Ready
 
 OWNER = Owner("cifar", "burst", "gs://runs/cifar")
 
@@ -16,10 +16,10 @@ OWNER = Owner("cifar", "burst", "gs://runs/cifar")
 class Launched:
     """A launch that answers each look with the next decision, and its clock."""
 
-    def __init__(self, *decisions: Ready | GiveUp | Again | Wait) -> None:
+    def __init__(self, *decisions: Ready | GiveUp | Again | KeepWaiting) -> None:
         self.now, self.decisions, self.waited = 100.0, list(decisions), list[float]()
 
-    def look(self, waited: float) -> Ready | GiveUp | Again | Wait:
+    def look(self, waited: float) -> Ready | GiveUp | Again | KeepWaiting:
         self.waited.append(waited)
         return self.decisions.pop(0)
 
@@ -39,20 +39,20 @@ def thing(owner: Owner) -> Thing:
 
 
 def test_watch_looks_until_the_launch_is_ready() -> None:
-    launched = Launched(Wait(), Wait(), Ready())
+    launched = Launched(KeepWaiting(), KeepWaiting(), Ready())
     launched.watch()
     assert launched.waited == [0.0, 2.0, 4.0]
 
 
 def test_watch_counts_anew_after_a_change() -> None:
-    launched = Launched(Wait(), Again(), Wait(), Ready())
+    launched = Launched(KeepWaiting(), Again(), KeepWaiting(), Ready())
     launched.watch()
     assert launched.waited == [0.0, 2.0, 2.0, 4.0]
 
 
 def test_watch_raises_what_a_launch_was_taken_down_for() -> None:
     with pytest.raises(Undone, match="none left") as caught:
-        Launched(Wait(), GiveUp("none left", "elsewhere", later=True)).watch()
+        Launched(KeepWaiting(), GiveUp("none left", "elsewhere", later=True)).watch()
     assert (caught.value.hint, caught.value.seconds, caught.value.exit_code) == ("elsewhere", 3.0, 75)
 
 

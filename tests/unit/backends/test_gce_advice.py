@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from hostler.backends.capacity import Group
+from hostler.backends.capacity import MachineGroup
 from hostler.backends.gce import advice
-from hostler.backends.gce.client import Client
+from hostler.backends.gce.client import GceClient
 from hostler.backends.gce.shape import shape
 from hostler.errors import CloudUnavailable
 from hostler.spec.project import Fleet
@@ -16,7 +16,7 @@ from hostler.spec.project import Fleet
 SHAPE = shape(Fleet("burst", "gce", options={"zones": ["us-east1-b", "us-west1-b"]}))
 
 
-class Adviser(Client):
+class Adviser(GceClient):
     """Google, as far as it is asked for advice."""
 
     def __init__(self, answers: dict[str, dict[str, Any]]) -> None:
@@ -38,8 +38,8 @@ def lost(*rates: float) -> dict[str, Any]:
     return {"preemptionHistory": [{"preemptionRate": rate} for rate in rates]}
 
 
-def group(region: str, *, spot: bool = True) -> Group:
-    return Group(region, "g", (f"{region}-b",), 2, spot)
+def group(region: str, *, spot: bool = True) -> MachineGroup:
+    return MachineGroup(region, "g", (f"{region}-b",), 2, spot)
 
 
 def test_region_with_fewer_preemptions_wins_among_equal_stock() -> None:

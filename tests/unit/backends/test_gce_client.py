@@ -11,7 +11,7 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
-from hostler.backends.gce.client import Client, Refused
+from hostler.backends.gce.client import GceClient, GceRefusal
 from hostler.errors import CloudUnavailable
 
 Answer = tuple[int, Any]  # a status and a body; status 0 is a connection that breaks
@@ -49,7 +49,7 @@ class Google:
 
         self.server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
 
-    def client(self) -> Client:
+    def client(self) -> GceClient:
         now = [0.0]
 
         def pause(seconds: float) -> None:
@@ -57,7 +57,7 @@ class Google:
             now[0] += seconds
 
         url = f"http://127.0.0.1:{self.server.server_address[1]}"
-        return Client("p", url, lambda: "t", pause, lambda: now[0])
+        return GceClient("p", url, lambda: "t", pause, lambda: now[0])
 
 
 @pytest.fixture
@@ -114,7 +114,7 @@ def test_who_asks_to_wait_is_asked_again(google: Google, answer: Answer) -> None
 
 def test_service_that_stays_busy_is_given_up_after_a_bound(google: Google) -> None:
     google.answers = [refusal(503, "backendError")] * 99
-    with pytest.raises(Refused, match="failed for a moment"):
+    with pytest.raises(GceRefusal, match="failed for a moment"):
         google.client().get("x")
     assert 60 < sum(google.waits) <= 120
 
@@ -127,7 +127,7 @@ def test_a_service_that_does_not_answer_is_told_as_that(google: Google) -> None:
 
 def test_a_refusal_is_raised_at_once_with_words(google: Google) -> None:
     google.answers = [refusal(403, "accessNotConfigured")]
-    with pytest.raises(Refused, match=r"^the Compute Engine API is not enabled .* \(GET x\)") as error:
+    with pytest.raises(GceRefusal, match=r"^the Compute Engine API is not enabled .* \(GET x\)") as error:
         google.client().get("x")
     assert error.value.status == 403 and google.waits == []
 
@@ -135,7 +135,7 @@ def test_a_refusal_is_raised_at_once_with_words(google: Google) -> None:
 def test_the_error_of_a_finished_operation_is_raised(google: Google) -> None:
     error = {"errors": [{"code": "ZONE_RESOURCE_POOL_EXHAUSTED", "message": "none"}]}
     google.answers = [(200, operation(error=error))]
-    with pytest.raises(Refused, match="the zone has none left"):
+    with pytest.raises(GceRefusal, match="the zone has none left"):
         google.client().insert("x", {})
 
 

@@ -8,14 +8,14 @@ from typing import Any
 import pytest
 
 from hostler.backends.gce import entrance
-from hostler.backends.gce.client import Client
-from hostler.backends.gce.names import KEPT, Owner
+from hostler.backends.gce.client import GceClient
+from hostler.backends.gce.names import KEPT, GceOwner
 from hostler.errors import MissingError
 
-OWNER = Owner("cifar", "burst", "gs://runs/cifar")
+OWNER = GceOwner("cifar", "burst", "gs://runs/cifar")
 
 
-class Cloud(Client):
+class Cloud(GceClient):
     """VMs that run, all with one host key."""
 
     def __init__(self, *names: str) -> None:

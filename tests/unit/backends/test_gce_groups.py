@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from hostler.backends.capacity import Filling, Group, Move, decide
-from hostler.backends.cloud import GiveUp, Ready, Wait
+from hostler.backends.capacity import Filling, MachineGroup, Move, decide
+from hostler.backends.cloud import GiveUp, KeepWaiting, Ready
 from hostler.backends.gce import groups
 from hostler.backends.gce.reasons import of_machine, reason
 from hostler.backends.gce.shape import shape
@@ -14,7 +14,10 @@ from hostler.spec.project import Fleet
 OUT = (reason("ZONE_RESOURCE_POOL_EXHAUSTED_WITH_DETAILS"),)
 GPUS = (reason("QUOTA_EXCEEDED", "Quota 'GPUS_ALL_REGIONS' exceeded. Limit: 0.0 globally."),)
 QUOTA = (reason("QUOTA_EXCEEDED", "Quota 'CPUS' exceeded. Limit: 8.0 in region a."),)
-A, B = Group("us-central1", "g", ("us-central1-a",), 3), Group("us-east1", "g", ("us-east1-b",), 2)
+A, B = (
+    MachineGroup("us-central1", "g", ("us-central1-a",), 3),
+    MachineGroup("us-east1", "g", ("us-east1-b",), 2),
+)
 TIMES = {"patience": 600.0, "settled": 45.0}
 
 
@@ -38,7 +41,7 @@ def test_excluded_zones_are_left_out_of_the_groups() -> None:
 
 
 def test_a_launch_waits_while_vms_are_being_made() -> None:
-    assert decide([Filling(A, 3, 1)], (), waited=1.0, **TIMES) == Wait()
+    assert decide([Filling(A, 3, 1)], (), waited=1.0, **TIMES) == KeepWaiting()
 
 
 def test_a_launch_is_ready_when_all_run() -> None:
@@ -46,7 +49,7 @@ def test_a_launch_is_ready_when_all_run() -> None:
 
 
 def test_region_without_stock_gets_time_for_its_other_zones() -> None:
-    assert decide([Filling(A, 3, 0, OUT), Filling(B, 2, 0)], (), waited=10.0, **TIMES) == Wait()
+    assert decide([Filling(A, 3, 0, OUT), Filling(B, 2, 0)], (), waited=10.0, **TIMES) == KeepWaiting()
 
 
 def test_what_one_region_does_not_get_another_tries() -> None:
@@ -67,7 +70,7 @@ def test_exhausted_spot_is_replaced_by_on_demand_where_preferred() -> None:
 
 def test_nothing_anywhere_is_given_up_after_a_bounded_wait() -> None:
     view = [Filling(A, 3, 0, OUT), Filling(B, 2, 0, OUT)]
-    assert decide(view, (), waited=599.0, **TIMES) == Wait()
+    assert decide(view, (), waited=599.0, **TIMES) == KeepWaiting()
     found = decide(view, (), waited=600.0, **TIMES)
     assert isinstance(found, GiveUp) and found.later and "us-central1: the zone has none left" in found.why
 
@@ -88,13 +91,13 @@ def test_group_that_shrank_to_nothing_is_not_waited_for() -> None:
 
 def test_region_that_google_calls_exhausted_is_left_immediately() -> None:
     view = [Filling(A, 3, 0, OUT), Filling(B, 2, 2)]
-    assert decide(view, (), waited=1.0, **TIMES) == Wait()
+    assert decide(view, (), waited=1.0, **TIMES) == KeepWaiting()
     found = decide(view, (), waited=1.0, advice={"us-central1": 0.0}, **TIMES)
     assert found == Move(((B, 5), (A, 0)))
 
 
 def test_what_is_missing_goes_where_google_says_it_is_likely() -> None:
-    c = Group("us-west1", "g", ("us-west1-a",), 1)
+    c = MachineGroup("us-west1", "g", ("us-west1-a",), 1)
     view = [Filling(A, 3, 0, OUT), Filling(B, 2, 2), Filling(c, 1, 1)]
     found = decide(view, (), waited=50.0, advice={"us-east1": 0.2, "us-west1": 0.9}, **TIMES)
     assert found == Move(((c, 4), (A, 0)))
@@ -102,7 +105,7 @@ def test_what_is_missing_goes_where_google_says_it_is_likely() -> None:
 
 def test_nothing_moves_back_to_a_region_that_was_out_before() -> None:
     view = [Filling(A, 0, 0), Filling(B, 5, 0, OUT)]
-    assert decide(view, (), waited=50.0, left=[A], **TIMES) == Wait()
+    assert decide(view, (), waited=50.0, left=[A], **TIMES) == KeepWaiting()
     assert isinstance(decide(view, (), waited=600.0, left=[A], **TIMES), GiveUp)
 
 
@@ -120,11 +123,13 @@ def test_quota_exhausted_everywhere_says_where_to_ask_for_more() -> None:
 
 def test_requests_refused_everywhere_are_not_waited_for_beside_running_vms() -> None:
     for why in (OUT, QUOTA, GPUS):
-        assert decide([Filling(A, 3, 1, why)], (), waited=44.0, **TIMES) == Wait()
+        assert decide([Filling(A, 3, 1, why)], (), waited=44.0, **TIMES) == KeepWaiting()
         assert (
             decide([Filling(A, 3, 1, why), Filling(B, 2, 2)], (), waited=50.0, left=[B], **TIMES) == Ready()
         )
-    assert decide([Filling(A, 3, 1, OUT), Filling(B, 2, 1)], (), waited=50.0, left=[B], **TIMES) == Wait()
+    assert (
+        decide([Filling(A, 3, 1, OUT), Filling(B, 2, 1)], (), waited=50.0, left=[B], **TIMES) == KeepWaiting()
+    )
 
 
 def test_unknown_error_of_google_is_passed_on_in_its_words() -> None:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from hostler.backends.gce.client import Client
+from hostler.backends.gce.client import GceClient
 from hostler.backends.gce.host import GceHost, Vm
 from hostler.errors import CloudUnavailable
 
 
-class Told(Client):
+class Told(GceClient):
     """Compute Engine, as far as one VM is asked for."""
 
     def __init__(self, body: dict[str, Any] | None) -> None:

@@ -10,14 +10,14 @@ from importlib.resources import files
 import pytest
 
 from hostler.backends.gce import manager
-from hostler.backends.gce.client import Client
-from hostler.backends.gce.manager import Manager
-from hostler.backends.gce.names import Owner
+from hostler.backends.gce.client import GceClient
+from hostler.backends.gce.manager import SecretVault
+from hostler.backends.gce.names import GceOwner
 from hostler.emulators.gce import GceEmulator, emulator
 from hostler.errors import CloudError, MissingError, UsageError
 
 VALUES = {"A_KEY": 'multi\nline "quoted" $HOME 🔑', "B_KEY": "x" * 64 * 1024}
-OWNER = Owner("cifar", "burst", "gs://runs/cifar")
+OWNER = GceOwner("cifar", "burst", "gs://runs/cifar")
 
 
 @pytest.fixture
@@ -29,22 +29,22 @@ def gce(monkeypatch: pytest.MonkeyPatch) -> Iterator[GceEmulator]:
 
 
 @pytest.fixture
-def vault(gce: GceEmulator) -> Manager:
+def vault(gce: GceEmulator) -> SecretVault:
     return vault_of(gce)
 
 
-def vault_of(gce: GceEmulator, owner: Owner = OWNER) -> Manager:
+def vault_of(gce: GceEmulator, owner: GceOwner = OWNER) -> SecretVault:
     token = gce._world.tokens.issue
-    return Manager(manager.client_for(Client("emulated", gce.url, token, patience=2.0)), owner)
+    return SecretVault(manager.client_for(GceClient("emulated", gce.url, token, patience=2.0)), owner)
 
 
-def put(vault: Manager, launch: str = "burst/3", **values: str) -> str:
+def put(vault: SecretVault, launch: str = "burst/3", **values: str) -> str:
     given = values or VALUES
     vault.put(launch, given, time.time() + 3600)
     return vault.place(launch, list(given)).removeprefix("manager:")
 
 
-def test_values_arrive_unchanged_and_are_gone_when_forgotten(gce: GceEmulator, vault: Manager) -> None:
+def test_values_arrive_unchanged_and_are_gone_when_forgotten(gce: GceEmulator, vault: SecretVault) -> None:
     where = put(vault)
     assert "🔑" not in where and manager.read(where) == VALUES
     assert {one.generation for one in vault.things()} == {"3"} and len(gce.left()) == 2
@@ -56,27 +56,27 @@ def test_values_arrive_unchanged_and_are_gone_when_forgotten(gce: GceEmulator, v
     vault.remove("burst/3", list(VALUES))
 
 
-def test_another_value_of_a_launch_adds_a_version_that_counts(vault: Manager) -> None:
+def test_another_value_of_a_launch_adds_a_version_that_counts(vault: SecretVault) -> None:
     put(vault, A_KEY="old")
     assert manager.read(put(vault, A_KEY="new")) == {"A_KEY": "new"}
 
 
-def test_secrets_of_another_fleet_or_store_are_not_ours(gce: GceEmulator, vault: Manager) -> None:
-    other = vault_of(gce, Owner("cifar", "burst", "gs://runs/other"))
+def test_secrets_of_another_fleet_or_store_are_not_ours(gce: GceEmulator, vault: SecretVault) -> None:
+    other = vault_of(gce, GceOwner("cifar", "burst", "gs://runs/other"))
     put(other, A_KEY="theirs")
     where = put(vault, A_KEY="ours")
     assert manager.read(where) == {"A_KEY": "ours"} and len(list(vault.things())) == 1
     assert sorted(one.ours for one in vault.things(everywhere=True)) == [False, True]
 
 
-def test_google_itself_deletes_what_everybody_forgot(gce: GceEmulator, vault: Manager) -> None:
+def test_google_itself_deletes_what_everybody_forgot(gce: GceEmulator, vault: SecretVault) -> None:
     where = put(vault, A_KEY="x")
     gce.secret_manager.clock = lambda: time.time() + 7200
     with pytest.raises(MissingError):
         manager.read(where)
 
 
-def test_disabled_api_is_named_with_the_command_that_enables_it(gce: GceEmulator, vault: Manager) -> None:
+def test_disabled_api_is_named_with_the_command_that_enables_it(gce: GceEmulator, vault: SecretVault) -> None:
     gce.secret_manager.disabled = True
     with pytest.raises(
         CloudError, match=r"not enabled in emulated.*gcloud services enable secretmanager"
@@ -87,7 +87,7 @@ def test_disabled_api_is_named_with_the_command_that_enables_it(gce: GceEmulator
 
 @pytest.mark.parametrize("denied", ["secrets.create", "versions.add", "versions.access", "secrets.list"])
 def test_missing_rights_are_named_without_anything_of_a_value(
-    gce: GceEmulator, vault: Manager, denied: str
+    gce: GceEmulator, vault: SecretVault, denied: str
 ) -> None:
     gce.secret_manager.denied.add(f"secretmanager.{denied}")
     with pytest.raises(
@@ -98,14 +98,16 @@ def test_missing_rights_are_named_without_anything_of_a_value(
     assert "hush" not in str(error.value)
 
 
-def test_vm_without_the_right_to_delete_leaves_secrets_to_expire(gce: GceEmulator, vault: Manager) -> None:
+def test_vm_without_the_right_to_delete_leaves_secrets_to_expire(
+    gce: GceEmulator, vault: SecretVault
+) -> None:
     where = put(vault, A_KEY="x")
     gce.secret_manager.denied.add("secretmanager.secrets.delete")
     manager.forget(where)
     assert len(gce.left()) == 1
 
 
-def test_value_that_is_too_large_is_refused_before_any_request(gce: GceEmulator, vault: Manager) -> None:
+def test_value_that_is_too_large_is_refused_before_any_request(gce: GceEmulator, vault: SecretVault) -> None:
     with pytest.raises(UsageError, match="65537 bytes: Secret Manager takes 65536"):
         put(vault, A_KEY="x" * 65537)
     assert gce.left() == []
@@ -118,7 +120,7 @@ def test_the_sum_is_the_one_that_everybody_computes(data: bytes, total: int) -> 
     assert manager.crc32c(data) == total
 
 
-def test_every_request_is_one_that_google_s_own_document_allows(gce: GceEmulator, vault: Manager) -> None:
+def test_every_request_is_one_that_google_s_own_document_allows(gce: GceEmulator, vault: SecretVault) -> None:
     where = put(vault)
     manager.read(where)
     list(vault.things())

@@ -8,23 +8,26 @@ from typing import Any
 import pytest
 
 from hostler.backends.gce import prices
-from hostler.backends.gce.prices import Kind, Rate, Table
+from hostler.backends.gce.prices import Kind, PriceTable, RegionPrice
 from hostler.backends.prices import FleetPrice, ZonePrice
 from hostler.errors import UsageError
 from hostler.money import tariff
 from hostler.spec.project import Fleet
 
-TABLE = Table(
+TABLE = PriceTable(
     "2026-01-02",
     {
         "n1-standard-4": Kind(
-            "n1-standard-4", 4, 15, {"us-east1": Rate("bc", 0.2, 0.05), "eu-x1": Rate("a", 0.3, 0.1)}
+            "n1-standard-4",
+            4,
+            15,
+            {"us-east1": RegionPrice("bc", 0.2, 0.05), "eu-x1": RegionPrice("a", 0.3, 0.1)},
         ),
-        "g2-standard-24": Kind("g2-standard-24", 24, 96, {"us-east1": Rate("c", 1.0, 0.5)}),
+        "g2-standard-24": Kind("g2-standard-24", 24, 96, {"us-east1": RegionPrice("c", 1.0, 0.5)}),
     },
     {
-        "T4": Kind("T4", rates={"us-east1": Rate("c", 0.35, 0.2)}),
-        "L4": Kind("L4", rates={"us-east1": Rate("bc", 0.6, 0.3)}),
+        "T4": Kind("T4", rates={"us-east1": RegionPrice("c", 0.35, 0.2)}),
+        "L4": Kind("L4", rates={"us-east1": RegionPrice("bc", 0.6, 0.3)}),
     },
 )
 

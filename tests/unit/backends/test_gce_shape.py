@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from hostler.backends.gce.names import Owner, described
+from hostler.backends.gce.names import GceOwner, described
 from hostler.backends.gce.shape import memory_of, shape, warnings
 from hostler.errors import UsageError
 from hostler.spec.project import Fleet
@@ -115,13 +115,13 @@ def test_host_with_less_memory_than_its_gpus_gives_a_warning() -> None:
 
 
 def test_names_fit_and_projects_with_long_ones_stay_apart() -> None:
-    one, other = Owner("p" * 60, "f" * 60, "s"), Owner("p" * 59 + "q", "f" * 60, "s")
+    one, other = GceOwner("p" * 60, "f" * 60, "s"), GceOwner("p" * 59 + "q", "f" * 60, "s")
     assert len(one.name(12345)) <= 54 and one.name(1) != other.name(1)
     assert one.labels != other.labels
 
 
 def test_a_description_says_whose_it_is_and_another_says_nothing() -> None:
-    one, other = Owner("a-b", "c", "gs://b"), Owner("a", "b-c", "gs://b")
+    one, other = GceOwner("a-b", "c", "gs://b"), GceOwner("a", "b-c", "gs://b")
     assert one.name(1) == other.name(1)
     thing = {"name": one.name(1), "description": one.describe(1)}
     assert one.owns(thing) and not other.owns(thing)
@@ -129,10 +129,13 @@ def test_a_description_says_whose_it_is_and_another_says_nothing() -> None:
 
 
 def test_same_fleet_with_another_store_has_another_owner() -> None:
-    one, other = Owner("cifar", "burst", "gs://mine/cifar"), Owner("cifar", "burst", "gs://theirs/cifar")
+    one, other = (
+        GceOwner("cifar", "burst", "gs://mine/cifar"),
+        GceOwner("cifar", "burst", "gs://theirs/cifar"),
+    )
     assert one.name(1) == other.name(1)
     for thing in ({"labels": one.labels}, {"description": one.describe(1)}):
         assert one.owns(thing) and not other.owns(thing)
     assert one.filter != other.filter
-    assert Owner("cifar", "burst", "gs://mine/cifar/").labels == one.labels
+    assert GceOwner("cifar", "burst", "gs://mine/cifar/").labels == one.labels
     assert all(len(value) <= 63 for value in one.labels.values())

@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from hostler.backends.cloud import GiveUp, Ready, Wait
+from hostler.backends.cloud import GiveUp, KeepWaiting, Ready
 from hostler.backends.kubernetes import config, reasons, refusals, removal
-from hostler.backends.kubernetes.reasons import Said
-from hostler.backends.kubernetes.watching import View, decide
+from hostler.backends.kubernetes.reasons import PodReason
+from hostler.backends.kubernetes.watching import JobView, decide
 from hostler.errors import CloudError, UsageError
 
 
@@ -107,7 +107,7 @@ def test_pod_whose_image_lacks_python_is_not_waited_for() -> None:
     states = [{"name": "bring", "state": {"terminated": over}}]
     said = reasons.of_pod({"status": {"phase": "Failed", "initContainerStatuses": states}})
     assert said.never and "python3" in said.hint and "not found" in said.words
-    done = decide(View([said]), 1, 0.0, patience=60.0, starting=60.0, settled=60.0)
+    done = decide(JobView([said]), 1, 0.0, patience=60.0, starting=60.0, settled=60.0)
     assert isinstance(done, GiveUp) and "ended with 128 (StartError" in done.why
 
 
@@ -164,32 +164,47 @@ def test_why_the_cluster_said_no(status: int, said: str, message: str, hint: str
     assert message in found[0] and hint in found[1]
 
 
-START = Said("starts", "is being started")
-RUNS, WAIT = Said("runs", "runs"), Said("waits", "waits: no node has room")
-PULL = Said("waits", "waits: its image cannot be pulled", "check `image`", failing=True)
-NAME = Said("waits", "waits: its image has no valid name", never=True, failing=True)
+START = PodReason("starts", "is being started")
+RUNS, WAIT = PodReason("runs", "runs"), PodReason("waits", "waits: no node has room")
+PULL = PodReason("waits", "waits: its image cannot be pulled", "check `image`", failing=True)
+NAME = PodReason("waits", "waits: its image has no valid name", never=True, failing=True)
 
 
 @pytest.mark.parametrize(
     ("view", "need", "waited", "then"),
     [
-        (View([]), 1, 0.0, Wait()),
-        (View([RUNS, WAIT]), 1, 0.0, Ready()),
-        (View([RUNS, WAIT]), 2, 5.0, Wait()),
-        (View([RUNS, WAIT]), 2, 60.0, GiveUp("1 of 2 workers run after 60 s: no node has room", later=True)),
-        (View([WAIT]), 1, 60.0, GiveUp("none of its workers runs after 60 s: no node has room", later=True)),
-        (View([START]), 1, 60.0, Wait()),
-        (View([START]), 1, 90.0, GiveUp("none of its workers runs after 90 s: is being started", later=True)),
-        (View([PULL]), 1, 5.0, Wait()),
-        (View([PULL]), 1, 10.0, GiveUp("its image cannot be pulled", "check `image`")),
-        (View([RUNS, PULL]), 1, 10.0, Ready()),
-        (View([NAME]), 1, 0.0, GiveUp("its image has no valid name")),
-        (View([], finished=True), 1, 0.0, Ready()),
-        (View([], failed="PodFailurePolicy: x", finished=True), 1, 0.0, GiveUp("PodFailurePolicy: x")),
-        (View([], queued=True), 4, 0.0, Ready()),
+        (JobView([]), 1, 0.0, KeepWaiting()),
+        (JobView([RUNS, WAIT]), 1, 0.0, Ready()),
+        (JobView([RUNS, WAIT]), 2, 5.0, KeepWaiting()),
+        (
+            JobView([RUNS, WAIT]),
+            2,
+            60.0,
+            GiveUp("1 of 2 workers run after 60 s: no node has room", later=True),
+        ),
+        (
+            JobView([WAIT]),
+            1,
+            60.0,
+            GiveUp("none of its workers runs after 60 s: no node has room", later=True),
+        ),
+        (JobView([START]), 1, 60.0, KeepWaiting()),
+        (
+            JobView([START]),
+            1,
+            90.0,
+            GiveUp("none of its workers runs after 90 s: is being started", later=True),
+        ),
+        (JobView([PULL]), 1, 5.0, KeepWaiting()),
+        (JobView([PULL]), 1, 10.0, GiveUp("its image cannot be pulled", "check `image`")),
+        (JobView([RUNS, PULL]), 1, 10.0, Ready()),
+        (JobView([NAME]), 1, 0.0, GiveUp("its image has no valid name")),
+        (JobView([], finished=True), 1, 0.0, Ready()),
+        (JobView([], failed="PodFailurePolicy: x", finished=True), 1, 0.0, GiveUp("PodFailurePolicy: x")),
+        (JobView([], queued=True), 4, 0.0, Ready()),
     ],
 )
-def test_how_a_launch_goes_on(view: View, need: int, waited: float, then: object) -> None:
+def test_how_a_launch_goes_on(view: JobView, need: int, waited: float, then: object) -> None:
     assert decide(view, need, waited, patience=60.0, starting=90.0, settled=10.0) == then
 
 

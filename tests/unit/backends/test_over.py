@@ -12,7 +12,7 @@ from hostler.backends.slurm import batch
 from hostler.backends.slurm.login import as_seen_from
 from hostler.backends.terminal import Ran
 from hostler.remote.frames import Frame
-from hostler.remote.target import Target
+from hostler.remote.target import SshTarget
 from hostler.spec.project import Fleet
 from hostler.worker.agent import HANDLERS
 
@@ -24,14 +24,14 @@ class Near(Agents):
         super().__init__()
         self.asked: list[dict[str, Any]] = []
 
-    def ask(self, host: Target, op: str, body: bytes = b"", **fields: Any) -> Frame:
+    def ask(self, host: SshTarget, op: str, body: bytes = b"", **fields: Any) -> Frame:
         self.asked.append({**fields, "op": op, "body": body})
         return HANDLERS[op](fields, body)
 
 
 def over() -> tuple[Over, Near]:
     near = Near()
-    return Over(Target("n1"), None, near), near
+    return Over(SshTarget("n1"), None, near), near
 
 
 def test_code_and_both_outputs_come_back_whatever_is_in_them() -> None:

@@ -116,9 +116,9 @@ def test_patience_with_all_of_them_is_less_than_three_seconds(
     """Checks are asked at the same time, so the longest of them counts."""
     waited: list[float] = []
 
-    def silent(words: list[str], patience: float = asking.PATIENCE) -> asking.Said:
+    def silent(words: list[str], patience: float = asking.PATIENCE) -> asking.ProgramOutput:
         waited[-1] += patience
-        return asking.Said(None, err="not within its time")
+        return asking.ProgramOutput(None, err="not within its time")
 
     for name in ("git", "uv", "ssh", "ssh-add", "sbatch", "sinfo", "kubectl"):
         machine.program(name, "exit 0")

@@ -5,16 +5,16 @@ import re
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hostler.cli.terminal.loglines import Lines, Text
+from hostler.cli.terminal.loglines import LogLines, Text
 from hostler.records.series.logs import Piece
 
 
-def taken(lines: Lines) -> list[tuple[int, str]]:
+def taken(lines: LogLines) -> list[tuple[int, str]]:
     return list(lines.take())
 
 
 def test_a_line_cut_between_two_pieces_is_one_line() -> None:
-    lines = Lines()
+    lines = LogLines()
     lines.add(Piece(1, b"gr"))
     assert taken(lines) == []
     lines.add(Piece(1, "üß".encode()[:1]))
@@ -25,14 +25,14 @@ def test_a_line_cut_between_two_pieces_is_one_line() -> None:
 
 
 def test_a_new_attempt_ends_the_line_of_the_one_before() -> None:
-    lines = Lines()
+    lines = LogLines()
     lines.add(Piece(1, b"killed he"))
     lines.add(Piece(3, b"again\n"))
     assert taken(lines) == [(1, "killed he"), (3, "again")]
 
 
 def test_tail_cuts_what_is_there_and_nothing_that_comes() -> None:
-    lines = Lines(tail=1)
+    lines = LogLines(tail=1)
     lines.add(Piece(1, b"a\nb\n"))
     assert taken(lines) == [(1, "b")]
     lines.add(Piece(1, b"c\nd\n"))
@@ -40,14 +40,14 @@ def test_tail_cuts_what_is_there_and_nothing_that_comes() -> None:
 
 
 def test_tail_counts_only_lines_that_match() -> None:
-    lines = Lines(re.compile("x"), tail=2)
+    lines = LogLines(re.compile("x"), tail=2)
     lines.add(Piece(1, b"x1\nx2\nx3\ny\n"))
     assert [line for _, line in taken(lines)] == ["x2", "x3"]
 
 
 @given(st.lists(st.binary(max_size=6), max_size=8))
 def test_however_it_is_cut_it_is_the_same_text(pieces: list[bytes]) -> None:
-    lines, whole = Lines(), b"".join(pieces)
+    lines, whole = LogLines(), b"".join(pieces)
     for piece in pieces:
         lines.add(Piece(1, piece))
     lines.finish()

@@ -18,7 +18,7 @@ from urllib.parse import urlsplit
 import pytest
 
 from cli_world import SOURCE
-from hostler.analysis.board.serve import Place, _listen
+from hostler.analysis.board.serve import ListenAddress, _listen
 from hostler.errors import MachineError
 from hostler.records import layout
 from hostler.records.run import control
@@ -377,7 +377,7 @@ def test_changes_stream_until_the_process_ends(seen: Seen) -> None:
 
 def test_foreign_address_is_refused() -> None:
     with pytest.raises(MachineError, match="give --host an address of this machine"):
-        _listen(Place("192.0.2.1"))
+        _listen(ListenAddress("192.0.2.1"))
 
 
 def test_taken_port_and_unknown_store_are_one_line(seen: Seen, web: Web) -> None:

@@ -7,7 +7,7 @@ from hostler.records.run.attempt import Attempt, claim
 from hostler.records.run.entries import Claim
 from hostler.records.run.log import RunKey, RunLog
 from hostler.records.sweep import rungs, sweeps
-from hostler.records.sweep.journal import Entry, Journal
+from hostler.records.sweep.journal import Journal, JournalEntry
 from hostler.spec.job import Budget, Job, Objective
 from hostler.store.memory import MemoryStore
 
@@ -37,7 +37,7 @@ def test_search_wants_more_until_its_budget_is_journaled() -> None:
     for n in range(2):
         journal = Journal(store, "s")
         journal.read_on()
-        journal.append(Entry({"x": n}), 2)
+        journal.append(JournalEntry({"x": n}), 2)
     assert not pending(store, "s")
 
 

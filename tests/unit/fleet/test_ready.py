@@ -11,7 +11,7 @@ from hostler.cli.machines.hosts import host_of
 from hostler.cli.machines.ssh import forward, ssh_command
 from hostler.errors import HostError, HostUnreachable, UsageError
 from hostler.fleet.ready import folder_of, ready, variables
-from hostler.remote.target import Target
+from hostler.remote.target import SshTarget
 from hostler.spec.project import Fleet, Project
 from hostler.store.folder import FolderStore
 from hostler.store.memory import MemoryStore
@@ -102,18 +102,18 @@ def test_only_what_workers_need_goes_along(monkeypatch: pytest.MonkeyPatch) -> N
 
 def test_host_is_found_in_the_fleet_or_by_ssh(tmp_path: Path) -> None:
     project = Project("p", tmp_path, "s", fleets={"lab": LAB})
-    assert host_of(project, "n2") == Target("n2", "me", 2222, "/k")
+    assert host_of(project, "n2") == SshTarget("n2", "me", 2222, "/k")
     assert host_of(project, "me@n2:2222").key == "/k"
-    assert host_of(project, "you@elsewhere") == Target("elsewhere", "you")
+    assert host_of(project, "you@elsewhere") == SshTarget("elsewhere", "you")
     with pytest.raises(UsageError, match="no host was named"):
         host_of(project, None)
 
 
 def test_forwarded_ports_are_open_to_this_machine_alone() -> None:
-    command = ssh_command(Target("n1", "me"), ("ls", "a b"), ("6006", "8080:80"))
+    command = ssh_command(SshTarget("n1", "me"), ("ls", "a b"), ("6006", "8080:80"))
     assert command[command.index("-L") + 1] == "127.0.0.1:6006:127.0.0.1:6006"
     assert "127.0.0.1:8080:127.0.0.1:80" in command and command[-2:] == ["n1", "ls 'a b'"]
-    assert ssh_command(Target("n1"), ("nvidia-smi | head",))[-1] == "nvidia-smi | head"
+    assert ssh_command(SshTarget("n1"), ("nvidia-smi | head",))[-1] == "nvidia-smi | head"
     for bad in ("x", "0", "70000", "0.0.0.0:80:80", "1:2:3"):
         with pytest.raises(UsageError, match="not a port"):
             forward(bad)

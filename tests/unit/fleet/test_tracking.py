@@ -13,7 +13,7 @@ from hostler.spec.job import PythonEnv
 from hostler.spec.project import Project, default_project
 from hostler.spec.tracking import Tracking
 from hostler.trackers import registry
-from hostler.trackers.feed import Interpreter
+from hostler.trackers.feed import FeederPython
 
 SOURCE = str(Path(hostler.__file__).parents[1])
 
@@ -49,8 +49,8 @@ def test_a_folder_of_a_packages_name_is_not_the_package(
 ) -> None:
     (tmp_path / "wandb").mkdir()  # W&B writes there what it has not sent
     monkeypatch.chdir(tmp_path)
-    assert not Interpreter(bare(tmp_path), {"PYTHONPATH": SOURCE}).has("wandb")
-    assert Interpreter(sys.executable, {"PYTHONPATH": SOURCE}).has("wandb")
+    assert not FeederPython(bare(tmp_path), {"PYTHONPATH": SOURCE}).has("wandb")
+    assert FeederPython(sys.executable, {"PYTHONPATH": SOURCE}).has("wandb")
 
 
 def test_hostlers_own_python_will_do(project: Project, tmp_path: Path) -> None:

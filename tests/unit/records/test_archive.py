@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from hostler.records import layout
 from hostler.records.body import encode
 from hostler.records.checkpoint import archive, archive_files, checkpoints, outputs
-from hostler.records.checkpoint.archive import Entry, Terms
+from hostler.records.checkpoint.archive import ArchivedRun, ArchiveTerms
 from hostler.records.checkpoint.checkpoints import Place
 from hostler.records.checkpoint.tree import hash_file
 from hostler.records.run import control
@@ -27,7 +27,7 @@ from hostler.records.sweep import sweeps
 from hostler.spec.job import Job, Source
 from hostler.store import Store, open_store
 
-LOW = Terms(2, "loss", "min")
+LOW = ArchiveTerms(2, "loss", "min")
 
 
 @pytest.fixture
@@ -41,7 +41,9 @@ def submit(store: Store, name: str, count: int, **given: Any) -> Job:
     return job
 
 
-def done(store: Store, job: Job, index: int, loss: float, folder: Path, state: str = "done") -> Entry | None:
+def done(
+    store: Store, job: Job, index: int, loss: float, folder: Path, state: str = "done"
+) -> ArchivedRun | None:
     """A run with a curve and weights; as a candidate."""
     key = RunKey(job.name, job.run_id(index))
     held = claim(store, RunLog(store, key).read_on(), 60.0, lambda: 0.0, Claim("s", facts={"host": "h"}))
@@ -58,7 +60,7 @@ def done(store: Store, job: Job, index: int, loss: float, folder: Path, state: s
     return archive.candidate(key, *held.ended, LOW)
 
 
-def enter_all(store: Store, found: list[Entry | None], terms: Terms) -> None:
+def enter_all(store: Store, found: list[ArchivedRun | None], terms: ArchiveTerms) -> None:
     for one in found:
         there = archive.entries(store, terms)
         if one and archive.would_stay(one, there, terms):
@@ -67,7 +69,7 @@ def enter_all(store: Store, found: list[Entry | None], terms: Terms) -> None:
         archive.remove(store, one.run)
 
 
-def values(store: Store, terms: Terms) -> list[float]:
+def values(store: Store, terms: ArchiveTerms) -> list[float]:
     return [one.value for one in archive.kept(archive.entries(store, terms), terms)]
 
 
@@ -152,8 +154,8 @@ def test_what_is_tried_again_replaces_what_it_was(store: Store, tmp_path: Path) 
 
 
 def test_disk_budget_keeps_what_fits_and_always_the_best() -> None:
-    found = [Entry(f"{n}", "s", float(n), 2, size=100) for n in range(5)]
-    terms = Terms(4, "loss", "min", size=250)
+    found = [ArchivedRun(f"{n}", "s", float(n), 2, size=100) for n in range(5)]
+    terms = ArchiveTerms(4, "loss", "min", size=250)
     assert [one.value for one in archive.kept(found, terms)] == [0.0, 1.0]
     assert [one.value for one in archive.kept(found, replace(terms, size=1))] == [0.0]
     assert archive.kept(found, replace(terms, top=0)) == []
@@ -193,9 +195,9 @@ def test_whoever_enters_and_removes_in_any_order_the_best_stay(
     losses: list[int], top: int, goal: str, dice: Any
 ) -> None:
     """Each looks at some moment, and acts on what it saw later."""
-    terms = Terms(top, "loss", goal)
-    every = [Entry(f"{n:07d}", "s", float(loss), 2, size=1) for n, loss in enumerate(losses)]
-    there: dict[str, Entry] = {}
+    terms = ArchiveTerms(top, "loss", goal)
+    every = [ArchivedRun(f"{n:07d}", "s", float(loss), 2, size=1) for n, loss in enumerate(losses)]
+    there: dict[str, ArchivedRun] = {}
     acts: list[tuple[str, str]] = []
     pending = list(every)
     while pending or acts:
@@ -234,7 +236,7 @@ def test_changed_terms_make_a_new_version_and_equal_ones_none(store: Store) -> N
     archive.agree(store, LOW)
     archive.agree(store, LOW)
     archive.agree(store, replace(LOW, top=9, size=5))
-    assert archive.terms(store) == Terms(9, "loss", "min", 5)
+    assert archive.terms(store) == ArchiveTerms(9, "loss", "min", 5)
     assert len(list(store.list(layout.archive_terms()))) == 2
 
 

@@ -55,7 +55,9 @@ def _made(decoder: Callable[[bytes, str], Any], data: bytes) -> Any:
         return None
 
 
-@pytest.mark.parametrize("decoder", [decode, log.parse_entry, checkpoints.commit, segments.decode, metrics._decode])
+@pytest.mark.parametrize(
+    "decoder", [decode, log.parse_entry, checkpoints.commit, segments.decode, metrics._decode]
+)
 @given(data=st.binary(max_size=200))
 def test_any_bytes_are_damaged_or_a_value(decoder: Callable[[bytes, str], Any], data: bytes) -> None:
     _made(decoder, data)

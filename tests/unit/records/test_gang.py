@@ -5,7 +5,7 @@ from __future__ import annotations
 from hostler.records.run import gang as gangs
 from hostler.records.run.attempt import claim
 from hostler.records.run.entries import Claim
-from hostler.records.run.gang import Gang, Go, Node
+from hostler.records.run.gang import Gang, GangNode, GangStart
 from hostler.records.series.logs import LogReader, LogWriter
 from hostler.records.series.metrics import MetricWriter, Origin, read
 from hostler.records.series.points import Point
@@ -30,10 +30,10 @@ def test_slots_go_in_order_of_arrival_up_to_their_number() -> None:
 def test_nobody_joins_after_the_go_and_ranks_have_no_holes() -> None:
     store = open_store("memory:")
     one = Gang(store, "0000000-run-abc", 1)
-    nodes = tuple(Node(slot, f"s{slot}", "h", "127.0.0.1", (5000,)) for slot in (0, 2, 3))
-    one.go(Go(nodes, 6000, "secret"))
+    nodes = tuple(GangNode(slot, f"s{slot}", "h", "127.0.0.1", (5000,)) for slot in (0, 2, 3))
+    one.go(GangStart(nodes, 6000, "secret"))
     found = Gang(store, "0000000-run-abc", 1).look().go
-    assert found == Go(nodes, 6000, "secret")
+    assert found == GangStart(nodes, 6000, "secret")
     assert [found.rank_of(slot) for slot in (0, 1, 2, 3)] == [0, None, 1, 2]
     assert one.join({"session": "late"}, 9) is None
 
@@ -81,5 +81,5 @@ def test_only_a_node_taken_for_dead_may_join_again() -> None:
     opens = [(queue, run) for run in queue.open()]
     found = {who: Rendezvous(store, who).forming(opens) for who in ("slept", "failed", "s0", "other")}
     assert [len(found[who]) for who in ("slept", "failed", "s0", "other")] == [1, 0, 0, 1]
-    one.go(Go((), 0))
+    one.go(GangStart((), 0))
     assert Rendezvous(store, "other").forming(opens) == []

@@ -7,12 +7,12 @@ import pytest
 
 from hostler.errors import NewerFormatError
 from hostler.records import layout
-from hostler.records.sweep.journal import Entry, Journal
+from hostler.records.sweep.journal import Journal, JournalEntry
 from hostler.store.memory import MemoryStore
 
 
-def entry(n: int) -> Entry:
-    return Entry({"lr": n}, {"lr": n}, {"generation": 0})
+def entry(n: int) -> JournalEntry:
+    return JournalEntry({"lr": n}, {"lr": n}, {"generation": 0})
 
 
 def test_an_entry_is_read_back_as_it_was_written() -> None:
@@ -76,7 +76,7 @@ def test_eight_askers_at_once_make_exactly_the_budget() -> None:
     def ask(who: int) -> None:
         journal = Journal(store, "s")
         while len(journal.entries) < 40:
-            if journal.append(Entry({"by": who}), 40):
+            if journal.append(JournalEntry({"by": who}), 40):
                 won.append(len(journal.entries))
 
     threads = [threading.Thread(target=ask, args=(n,)) for n in range(8)]

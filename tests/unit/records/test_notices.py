@@ -7,15 +7,15 @@ import pytest
 
 from hostler.records import layout
 from hostler.records.sweep import notices
-from hostler.records.sweep.notices import Event, decide, is_quiet, settle
+from hostler.records.sweep.notices import NoticeEvent, decide, is_quiet, settle
 from hostler.spec.job import Notify
 from hostler.store import open_store
 
-ONE, TWO = Event("a/over/1", "finished", "a is over"), Event("b/over/1", "finished", "b is over")
+ONE, TWO = NoticeEvent("a/over/1", "finished", "a is over"), NoticeEvent("b/over/1", "finished", "b is over")
 NOON = 12 * 60
 
 
-def entry(event: Event, *, sent: bool, at: float) -> dict[str, Any]:
+def entry(event: NoticeEvent, *, sent: bool, at: float) -> dict[str, Any]:
     return {"id": event.id, "sent": sent, "lines": [event.text], "at": at}
 
 
@@ -34,7 +34,7 @@ def test_notice_over_the_limit_is_held_for_the_next_message() -> None:
     later = decide([*known, held], None, Notify(limit=1), 3700.0, NOON)
     assert later is not None and later["sent"] and later["lines"] == ["b is over"]
     assert decide([*known, held, later], None, Notify(limit=9), 3800.0, NOON) is None
-    three = Event("c", "failed", "c failed")
+    three = NoticeEvent("c", "failed", "c failed")
     both = decide([*known, held], three, Notify(limit=1), 3700.0, NOON)
     assert both is not None and both["lines"] == ["c failed", "b is over"]
 

@@ -12,7 +12,7 @@ from hostler.records.run import control
 from hostler.records.run.attempt import Attempt, claim
 from hostler.records.run.entries import Claim
 from hostler.records.run.log import RunKey, RunLog
-from hostler.records.sweep.journal import Entry, Journal
+from hostler.records.sweep.journal import Journal, JournalEntry
 from hostler.records.sweep.queue import AHEAD, Queue
 from hostler.spec import space, spans
 from hostler.spec.job import Job
@@ -152,13 +152,13 @@ def test_what_a_search_adds_is_queued_after_what_was_there(store: Store) -> None
     queue.grow()
     assert opened(queue) == []
     for i in range(2):
-        journal.append(Entry({"i": i}), None)
+        journal.append(JournalEntry({"i": i}), None)
     queue.grow()
     assert opened(queue) == [(0, "queued"), (1, "queued")]
     assert queue.glance(5) == [0, 1]
     end(store, queue.job, 0, 1)
     assert opened(queue) == []
-    journal.append(Entry({"i": 2}), None)
+    journal.append(JournalEntry({"i": 2}), None)
     queue.grow()
     assert queue.glance(5) == [2]
     assert opened(queue) == [(2, "queued")]

@@ -9,7 +9,7 @@ import pytest
 
 from hostler.errors import DamagedError
 from hostler.records.checkpoint import saved_folder
-from hostler.records.checkpoint.saved_folder import Mark, Saved, seal, unseal
+from hostler.records.checkpoint.saved_folder import Mark, SavedCheckpoint, seal, unseal
 from hostler.sdk.checkpoint import safetensors
 
 DEEP = b"[" * 200_000
@@ -23,7 +23,7 @@ def test_commit_that_nobody_wrote_so_is_damaged(data: bytes) -> None:
 
 @pytest.mark.parametrize("files", [None, 7, [7], [{}], [{"name": "a", "pieces": [[1]]}]])
 def test_rows_of_a_commit_that_are_not_files_are_damaged(files: Any) -> None:
-    saved = Saved(Path(), Mark(1), {"files": files})
+    saved = SavedCheckpoint(Path(), Mark(1), {"files": files})
     with pytest.raises(DamagedError, match=f"{Mark(1).name}/{saved_folder.COMMIT}"):
         print(saved.files)
 

@@ -11,17 +11,17 @@ from hostler.errors import DamagedError, NewerFormatError
 from hostler.records import layout
 from hostler.records.series import merging, segments
 from hostler.records.series.points import Point
-from hostler.records.series.segments import Packed, Segment
+from hostler.records.series.segments import PackedRun, Segment
 from hostler.store import open_store
 
 END = {"kind": "end", "state": "done", "attempt": 1, "attempts": 1, "host": "h", "at": 5.5}
 
 
-def run(n: int, *, k: int = 2, points: list[Point] | None = None, **params: Any) -> Packed:
+def run(n: int, *, k: int = 2, points: list[Point] | None = None, **params: Any) -> PackedRun:
     return segments.packed(f"{n:07d}-s-abc", k, {**END, "step": n}, params, points or [])
 
 
-def there_and_back(*found: Packed) -> Segment:
+def there_and_back(*found: PackedRun) -> Segment:
     return segments.decode(segments.encode("s", found), "x")
 
 

@@ -10,7 +10,7 @@ from hostler.errors import DamagedError, NewerFormatError
 from hostler.records import garbage, layout
 from hostler.records.body import encode
 from hostler.records.checkpoint import archive, checkpoints
-from hostler.records.checkpoint.archive import Terms
+from hostler.records.checkpoint.archive import ArchiveTerms
 from hostler.records.checkpoint.checkpoints import Place
 from hostler.records.garbage import OVER
 from hostler.records.launch import launches
@@ -83,7 +83,7 @@ def test_only_checkpoints_of_done_runs_except_the_best_go(store: Store, tmp_path
 def test_what_is_in_the_archive_and_what_others_take_stays(store: Store, tmp_path: Path) -> None:
     job = submit(store, "s", 3)
     runs = [run(store, job, n, tmp_path, "done", float(n)) for n in range(3)]
-    terms = Terms(1, "a", "min")
+    terms = ArchiveTerms(1, "a", "min")
     archive.agree(store, terms)
     (best, *_) = archive.ranked(archive.candidates(store, terms), terms)
     archive.enter(store, best, terms)
@@ -136,7 +136,7 @@ def test_code_and_data_that_something_names_never_go(store: Store, tmp_path: Pat
 
 
 def test_leftovers_of_a_model_go_later_unless_entered_meanwhile(store: Store, tmp_path: Path) -> None:
-    terms = Terms(2, "a", "max")
+    terms = ArchiveTerms(2, "a", "max")
     job = submit(store, "s", 2)
     for index in range(2):
         run(store, job, index, tmp_path, "done", float(index))

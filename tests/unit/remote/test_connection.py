@@ -9,7 +9,7 @@ import pytest
 from hostler.errors import MachineError
 from hostler.remote import connection
 from hostler.remote.connection import Connection
-from hostler.remote.target import Target
+from hostler.remote.target import SshTarget
 
 
 @pytest.fixture(autouse=True)
@@ -33,21 +33,21 @@ def said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
 
 def test_words_arrive_as_they_are_whatever_is_in_them() -> None:
     words = ["echo", "a b", "c'd", '"', "$HOME", "; rm -rf x", "new\nline", ""]
-    command = Connection(Target("n1", "me")).command(words)
+    command = Connection(SshTarget("n1", "me")).command(words)
     assert command[-3:-1] == ["--", "n1"] and shlex.split(command[-1]) == words
 
 
 @pytest.mark.parametrize("shared", [True, False])
 def test_it_never_asks_and_never_skips_a_host_key(shared: bool) -> None:
-    text = " ".join(Connection(Target("n1"), shared).options)
+    text = " ".join(Connection(SshTarget("n1"), shared).options)
     assert "BatchMode=yes" in text and "StrictHostKeyChecking" not in text and "KnownHosts" not in text
     assert ("ControlMaster=auto" in text) is shared
 
 
 def test_users_own_shared_connection_is_used(said: Path) -> None:
     said.write_text("controlmaster auto\ncontrolpath /home/me/.ssh/sock-n1\n")
-    assert "ControlPath" not in " ".join(Connection(Target("n1")).options)
-    assert "ControlPath" not in " ".join(Connection(Target("n1"), shared=False).options)
+    assert "ControlPath" not in " ".join(Connection(SshTarget("n1")).options)
+    assert "ControlPath" not in " ".join(Connection(SshTarget("n1"), shared=False).options)
 
 
 def test_sockets_are_private_and_short_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -76,4 +76,4 @@ def test_sockets_below_a_folder_that_others_write_are_refused(
 def test_no_ssh_program_is_one_clear_line(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", "/nothing")
     with pytest.raises(MachineError, match="ssh is not installed here"):
-        Connection(Target("n9")).command(["true"])
+        Connection(SshTarget("n9")).command(["true"])

@@ -16,7 +16,7 @@ import hostler
 from hostler.cli.machines.notebook import ALONE
 from hostler.cli.machines.ssh import ssh_command
 from hostler.remote.connection import CLOSED, ssh_options
-from hostler.remote.target import Target
+from hostler.remote.target import SshTarget
 
 SSH = '#!/bin/sh\nfor w; do [ "$w" = -- ] && break; printf "%s " "$w"; done >> {0}\necho >> {0}\nexit 255\n'
 PROJECT = "name: p\nstore: ssh://n1/~/store\nfleets: {lab: {backend: ssh, hosts: [n1]}}\n"
@@ -55,7 +55,7 @@ def test_every_ssh_call_of_a_verb_lends_nothing(project: Path, tmp_path: Path, w
 
 
 def test_tunnel_of_a_notebook_lends_nothing() -> None:
-    words = ssh_command(Target("n1"), ("cat",), ("1:2",), ALONE)
+    words = ssh_command(SshTarget("n1"), ("cat",), ("1:2",), ALONE)
     options = words[: words.index("--")]
     assert {*CLOSED, *ALONE, "ExitOnForwardFailure=yes"} <= set(options)
 
@@ -81,6 +81,6 @@ def test_ssh_is_called_in_no_other_way() -> None:
 def test_options_win_over_the_users_configuration(tmp_path: Path) -> None:
     config = tmp_path / "config"
     config.write_text("Host *\n  ForwardAgent yes\n  ForwardX11 yes\n")
-    words = ["ssh", "-F", str(config), "-G", *ssh_options(Target("n1")), "--", "n1"]
+    words = ["ssh", "-F", str(config), "-G", *ssh_options(SshTarget("n1")), "--", "n1"]
     said = subprocess.run(words, capture_output=True, text=True, check=True).stdout.splitlines()
     assert {"forwardagent no", "forwardx11 no"} <= set(said)

@@ -3,17 +3,17 @@ from __future__ import annotations
 import pytest
 
 from hostler.errors import UsageError
-from hostler.remote.target import Target, parse, split_store
+from hostler.remote.target import SshTarget, parse, split_store
 
 
 @pytest.mark.parametrize(
     ("text", "target"),
     [
-        ("gpu1", Target("gpu1")),
-        ("me@gpu2:2222", Target("gpu2", "me", 2222)),
-        ("10.0.0.7:22", Target("10.0.0.7", None, 22)),
-        ("[fe80::1]", Target("fe80::1")),
-        ("me@[fe80::1]:2222", Target("fe80::1", "me", 2222)),
+        ("gpu1", SshTarget("gpu1")),
+        ("me@gpu2:2222", SshTarget("gpu2", "me", 2222)),
+        ("10.0.0.7:22", SshTarget("10.0.0.7", None, 22)),
+        ("[fe80::1]", SshTarget("fe80::1")),
+        ("me@[fe80::1]:2222", SshTarget("fe80::1", "me", 2222)),
         ("a@b.c@host", None),
         ("-oProxyCommand=x", None),
         ("-l@host", None),
@@ -24,7 +24,7 @@ from hostler.remote.target import Target, parse, split_store
         ("", None),
     ],
 )
-def test_a_host_is_read_as_people_write_it(text: str, target: Target | None) -> None:
+def test_a_host_is_read_as_people_write_it(text: str, target: SshTarget | None) -> None:
     if target is None:
         with pytest.raises(UsageError, match="is not a host"):
             parse(text)
@@ -35,7 +35,7 @@ def test_a_host_is_read_as_people_write_it(text: str, target: Target | None) -> 
 
 def test_what_the_text_does_not_say_is_the_fleets() -> None:
     found = parse("me@gpu1", user="you", port=2222, key="/keys/id", jump="door")
-    assert found == Target("gpu1", "me", 2222, "/keys/id", "door")
+    assert found == SshTarget("gpu1", "me", 2222, "/keys/id", "door")
     assert found.options == ["-l", "me", "-p", "2222", "-i", "/keys/id", "-J", "door"]
 
 

@@ -7,28 +7,40 @@ from pathlib import Path
 
 import pytest
 
-from hostler.remote.wheels import Machine, drivers_for, fits, here, machine, platforms, tags_of
+from hostler.remote.wheels import WheelTarget, drivers_for, fits, here, machine, platforms, tags_of
 
-HERE = Machine((3, 11), ("linux", "x86_64", "glibc", "2.36"))
+HERE = WheelTarget((3, 11), ("linux", "x86_64", "glibc", "2.36"))
 
 
 @pytest.mark.parametrize(
     ("tag", "wanted", "fit"),
     [
-        ("cp311-abi3-manylinux_2_17_x86_64", Machine((3, 11), HERE.platform), True),
-        ("cp311-abi3-manylinux_2_17_x86_64", Machine((3, 14), HERE.platform), True),
-        ("cp311-abi3-manylinux_2_17_x86_64", Machine((3, 10), HERE.platform), False),
-        ("cp311-cp311-manylinux_2_17_x86_64", Machine((3, 12), HERE.platform), False),
-        ("cp311-cp311-manylinux_2_17_x86_64", Machine((3, 11), HERE.platform), True),
-        ("py3-none-any", Machine((3, 10), HERE.platform), True),
-        ("cp311-abi3-manylinux_2_17_x86_64", Machine((3, 11), ("linux", "x86_64", "glibc", "2.39")), True),
-        ("cp311-abi3-manylinux_2_17_x86_64", Machine((3, 11), ("linux", "x86_64", "glibc", "2.28")), False),
-        ("cp311-abi3-manylinux_2_17_x86_64", Machine((3, 11), ("linux", "aarch64", "glibc", "2.36")), False),
-        ("cp311-abi3-manylinux_2_17_x86_64", Machine((3, 11), ("linux", "x86_64", "", "")), False),
-        ("cp311-abi3-manylinux_2_17_x86_64", Machine((3, 11), ("darwin", "arm64", "", "")), False),
+        ("cp311-abi3-manylinux_2_17_x86_64", WheelTarget((3, 11), HERE.platform), True),
+        ("cp311-abi3-manylinux_2_17_x86_64", WheelTarget((3, 14), HERE.platform), True),
+        ("cp311-abi3-manylinux_2_17_x86_64", WheelTarget((3, 10), HERE.platform), False),
+        ("cp311-cp311-manylinux_2_17_x86_64", WheelTarget((3, 12), HERE.platform), False),
+        ("cp311-cp311-manylinux_2_17_x86_64", WheelTarget((3, 11), HERE.platform), True),
+        ("py3-none-any", WheelTarget((3, 10), HERE.platform), True),
+        (
+            "cp311-abi3-manylinux_2_17_x86_64",
+            WheelTarget((3, 11), ("linux", "x86_64", "glibc", "2.39")),
+            True,
+        ),
+        (
+            "cp311-abi3-manylinux_2_17_x86_64",
+            WheelTarget((3, 11), ("linux", "x86_64", "glibc", "2.28")),
+            False,
+        ),
+        (
+            "cp311-abi3-manylinux_2_17_x86_64",
+            WheelTarget((3, 11), ("linux", "aarch64", "glibc", "2.36")),
+            False,
+        ),
+        ("cp311-abi3-manylinux_2_17_x86_64", WheelTarget((3, 11), ("linux", "x86_64", "", "")), False),
+        ("cp311-abi3-manylinux_2_17_x86_64", WheelTarget((3, 11), ("darwin", "arm64", "", "")), False),
     ],
 )
-def test_a_wheel_fits_where_python_and_platform_allow_it(tag: str, wanted: Machine, fit: bool) -> None:
+def test_a_wheel_fits_where_python_and_platform_allow_it(tag: str, wanted: WheelTarget, fit: bool) -> None:
     assert fits([tag], HERE, wanted) is fit
 
 

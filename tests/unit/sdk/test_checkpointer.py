@@ -18,7 +18,7 @@ from hostler.records.checkpoint import saved_folder
 from hostler.records.checkpoint.saved_folder import Mark
 from hostler.sdk.checkpoint import part
 from hostler.sdk.checkpoint.checkpointer import Checkpointer
-from hostler.sdk.checkpoint.policy import Policy
+from hostler.sdk.checkpoint.policy import SavePolicy
 
 
 class Thing:
@@ -37,7 +37,7 @@ class Thing:
 class Scene:
     def __init__(self, folder: Path, **more: Any) -> None:
         self.folder, self.said, self.now = folder, list[str](), 0.0
-        policy = more.pop("policy", Policy(every_steps=1))
+        policy = more.pop("policy", SavePolicy(every_steps=1))
         self.checkpointer = Checkpointer(
             folder, policy=policy, say=self.said.append, clock=lambda: self.now, **more
         )

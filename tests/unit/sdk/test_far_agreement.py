@@ -16,7 +16,7 @@ from hostler.sdk.ranks.board import Note, WireBoard, board_of
 from hostler.sdk.ranks.far_agreement import FarAgreement
 from hostler.worker.gang import board as boards
 from hostler.worker.gang import meeting
-from hostler.worker.gang.board import Board
+from hostler.worker.gang.board import NoticeBoard
 
 
 class Air:
@@ -88,7 +88,7 @@ def test_a_rank_that_has_left_its_loops_takes_no_offer() -> None:
 
 
 def test_notes_reach_all_ranks_and_a_stranger_none(monkeypatch: pytest.MonkeyPatch, tmp_path: object) -> None:
-    board = Board(meeting.listening(), "secret")
+    board = NoticeBoard(meeting.listening(), "secret")
     try:
         first, second = (WireBoard("127.0.0.1", board.port, "secret", rank) for rank in range(2))
         stranger = WireBoard("127.0.0.1", board.port, "guessed", 2)
@@ -107,7 +107,7 @@ def test_rank_that_does_not_read_is_dropped_and_others_continue(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(boards, "SLOW", 0.2)
-    board = Board(meeting.listening(), "secret")
+    board = NoticeBoard(meeting.listening(), "secret")
     try:
         with socket.create_connection(("127.0.0.1", board.port)) as deaf:
             deaf.sendall(b'{"secret": "secret", "rank": 1}\n')

@@ -20,7 +20,7 @@ from hostler.records.run.log import RunKey, RunLog
 from hostler.records.series.metrics import MetricWriter
 from hostler.sdk.alone import saving
 from hostler.sdk.checkpoint.checkpointer import Checkpointer
-from hostler.sdk.checkpoint.policy import Policy
+from hostler.sdk.checkpoint.policy import SavePolicy
 from hostler.settings import Timing
 from hostler.spec.job import Checkpointing
 from hostler.store.memory import MemoryStore
@@ -88,7 +88,7 @@ def test_young_files_are_not_at_rest(scene: Scene) -> None:
 
 
 def test_library_checkpoint_is_delivered_without_the_doubtful_files(scene: Scene, tmp_path: Path) -> None:
-    Checkpointer(scene.folder.checkpoint, policy=Policy(every_steps=1), say=print).save(
+    Checkpointer(scene.folder.checkpoint, policy=SavePolicy(every_steps=1), say=print).save(
         7, {"n": 7}, wait=True
     )
     scene.write("half", age=0.0)
@@ -99,7 +99,7 @@ def test_library_checkpoint_is_delivered_without_the_doubtful_files(scene: Scene
 
 
 def test_damaged_library_checkpoint_is_not_uploaded(scene: Scene) -> None:
-    Checkpointer(scene.folder.checkpoint, policy=Policy(every_steps=1), say=print).save(
+    Checkpointer(scene.folder.checkpoint, policy=SavePolicy(every_steps=1), say=print).save(
         7, {"n": 7}, wait=True
     )
     state = scene.folder.checkpoint / "step-000000000007" / "state-0000.json"

@@ -11,7 +11,7 @@ import pytest
 
 from hostler.errors import UsageError
 from hostler.sdk.checkpoint.checkpointer import Checkpointer
-from hostler.sdk.checkpoint.policy import Policy
+from hostler.sdk.checkpoint.policy import SavePolicy
 
 try:
     import numpy
@@ -68,7 +68,7 @@ class Training:
         random.seed(2)
         numpy.random.seed(3)
         self.loader = make()
-        self.checkpointer = Checkpointer(folder, policy=Policy(every_steps=1), say=print)
+        self.checkpointer = Checkpointer(folder, policy=SavePolicy(every_steps=1), say=print)
         found = self.checkpointer.restore()
         self.checkpointer.track(loader=self.loader)
         self.at = dict(found.state) if found else {"epoch": 0, "step": 0}
@@ -165,7 +165,7 @@ def test_an_iterator_that_is_kept_goes_on(tmp_path: Path) -> None:
 
 def test_the_loader_stays_what_it_was_and_is_given_back(tmp_path: Path) -> None:
     made = loader(shuffle=True)()
-    checkpointer = Checkpointer(tmp_path, policy=Policy(), say=print)
+    checkpointer = Checkpointer(tmp_path, policy=SavePolicy(), say=print)
     checkpointer.track(loader=made)
     assert isinstance(made, DataLoader) and type(made).__name__ == "DataLoader" and len(made) == 6
     assert len(iter(made)) == 6
@@ -175,7 +175,7 @@ def test_the_loader_stays_what_it_was_and_is_given_back(tmp_path: Path) -> None:
 
 def test_a_second_checkpointer_may_keep_the_same_loader(tmp_path: Path) -> None:
     training = Training(tmp_path / "one", loader(shuffle=True))
-    best = Checkpointer(tmp_path / "best", policy=Policy(), say=print)
+    best = Checkpointer(tmp_path / "best", policy=SavePolicy(), say=print)
     best.track(loader=training.loader)
     going = iter(training.loader)
     next(going)
@@ -185,7 +185,7 @@ def test_a_second_checkpointer_may_keep_the_same_loader(tmp_path: Path) -> None:
 
 
 def test_persistent_workers_and_an_unknown_order_are_refused(tmp_path: Path) -> None:
-    checkpointer = Checkpointer(tmp_path, policy=Policy(), say=print)
+    checkpointer = Checkpointer(tmp_path, policy=SavePolicy(), say=print)
     with pytest.raises(UsageError, match=r"loader has persistent_workers.*persistent_workers=False"):
         checkpointer.track(loader=loader(2, persistent_workers=True)())
     if "in_order" in DataLoader.__init__.__annotations__:

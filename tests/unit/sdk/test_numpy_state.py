@@ -8,15 +8,17 @@ from typing import Any
 import pytest
 
 from hostler.sdk.checkpoint.checkpointer import Checkpointer
-from hostler.sdk.checkpoint.policy import Policy
+from hostler.sdk.checkpoint.policy import SavePolicy
 from things import Thing
 
 
 def there_and_back(folder: Path, said: list[str] | None = None, **state: Any) -> dict[str, Any]:
-    first = Checkpointer(folder, policy=Policy(every_steps=1), say=(said if said is not None else []).append)
+    first = Checkpointer(
+        folder, policy=SavePolicy(every_steps=1), say=(said if said is not None else []).append
+    )
     first.track(thing=Thing(**state))
     first.save(1, {}, wait=True)
-    second, thing = Checkpointer(folder, policy=Policy(every_steps=1), say=print), Thing()
+    second, thing = Checkpointer(folder, policy=SavePolicy(every_steps=1), say=print), Thing()
     assert second.restore()
     second.track(thing=thing)
     return thing.state
@@ -89,12 +91,12 @@ def test_arrays_of_objects_and_masked_ones_are_named(tmp_path: Path, np: Any) ->
 def test_both_kinds_of_generators_go_on_where_they_were(tmp_path: Path, np: Any) -> None:
     np.random.seed(1)
     own, old = np.random.default_rng(2), np.random.RandomState(3)
-    first = Checkpointer(tmp_path, policy=Policy(every_steps=1), say=print)
+    first = Checkpointer(tmp_path, policy=SavePolicy(every_steps=1), say=print)
     first.track(own=own, old=old)
     first.save(1, {}, wait=True)
     expected = [np.random.rand(), own.random(), old.rand()]
     np.random.seed(9)
-    second = Checkpointer(tmp_path, policy=Policy(every_steps=1), say=print)
+    second = Checkpointer(tmp_path, policy=SavePolicy(every_steps=1), say=print)
     assert second.restore()
     other, other_old = np.random.default_rng(0), np.random.RandomState(0)
     second.track(own=other, old=other_old)

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from hostler.sdk.checkpoint.interval import Cost
-from hostler.sdk.checkpoint.policy import Policy, Schedule
+from hostler.sdk.checkpoint.policy import SavePolicy, Schedule
 
 
 class Scene:
     def __init__(self, **policy: float) -> None:
         self.now, self.said = 100.0, list[str]()
-        self.schedule = Schedule(Policy(**policy), lambda: self.now, self.said.append)  # type: ignore[arg-type]
+        self.schedule = Schedule(SavePolicy(**policy), lambda: self.now, self.said.append)  # type: ignore[arg-type]
 
 
 def test_policy_by_steps_is_due_past_a_multiple_after_resume() -> None:

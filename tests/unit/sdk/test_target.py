@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from hostler.sdk.checkpoint import host_memory, part
-from hostler.sdk.checkpoint.part import PAGE, Target
+from hostler.sdk.checkpoint.part import PAGE, TargetFile
 
 SIZE = 5 * PAGE + 123
 
@@ -30,7 +30,7 @@ def filled() -> memoryview:
 )
 def test_pieces_in_any_order_make_the_file(tmp_path: Path, direct: bool, cuts: Sequence[int]) -> None:
     memory = filled()
-    with Target(tmp_path / "file", direct=direct) as file:
+    with TargetFile(tmp_path / "file", direct=direct) as file:
         for begin, end in sorted(pairwise(cuts), reverse=True):
             assert file.put(begin, memory[begin:end]) == zlib.crc32(memory[begin:end])
         file.sync()
@@ -49,7 +49,7 @@ def test_disk_without_direct_writes_is_written_the_usual_way(
         return real(handle, data, at)
 
     memory = filled()
-    with Target(tmp_path / "file", direct=True) as file:
+    with TargetFile(tmp_path / "file", direct=True) as file:
         monkeypatch.setattr(os, "pwrite", pwrite)
         file.put(0, memory)
     assert (tmp_path / "file").read_bytes() == bytes(memory)
@@ -60,7 +60,7 @@ def test_a_full_disk_is_an_error_whichever_way(tmp_path: Path, monkeypatch: pyte
     def full(*_: Any) -> int:
         raise OSError(errno.ENOSPC, "No space left on device")
 
-    with Target(tmp_path / "file", direct=True) as file:
+    with TargetFile(tmp_path / "file", direct=True) as file:
         monkeypatch.setattr(part.os, "pwrite", full)
         with pytest.raises(OSError, match="No space left"):
             file.put(0, filled())

@@ -12,8 +12,8 @@ from hostler.errors import StoreError
 from hostler.records.checkpoint import saved_folder
 from hostler.records.checkpoint.saved_folder import FileSum, Mark
 from hostler.sdk.checkpoint.checkpointer import Checkpointer
-from hostler.sdk.checkpoint.folder import Told, ToldFromAfar, ToldHere, told, wait_for
-from hostler.sdk.checkpoint.policy import Policy
+from hostler.sdk.checkpoint.folder import PartReports, ToldFromAfar, ToldHere, told, wait_for
+from hostler.sdk.checkpoint.policy import SavePolicy
 from hostler.sdk.ranks.board import Board, Note
 
 ROWS = [FileSum("state-0001.json", [(3, 7)])]
@@ -46,14 +46,14 @@ def board(request: pytest.FixtureRequest) -> Notes:
 
 
 @pytest.fixture
-def parts(tmp_path: Path, board: Notes) -> Iterator[Told]:
+def parts(tmp_path: Path, board: Notes) -> Iterator[PartReports]:
     made: Board = board
     found = told(tmp_path, made)
     assert isinstance(found, ToldHere if board.shared else ToldFromAfar)
     yield found
 
 
-def wait(parts: Told, mark: Mark, pause: Callable[[float], None]) -> list[FileSum]:
+def wait(parts: PartReports, mark: Mark, pause: Callable[[float], None]) -> list[FileSum]:
     return wait_for(parts, mark, [1], clock=lambda: 0.0, pause=pause)
 
 
@@ -61,14 +61,14 @@ def never(seconds: float) -> None:
     raise AssertionError("waits")
 
 
-def test_reported_part_is_there_and_forgotten_on_demand(parts: Told, board: Notes) -> None:
+def test_reported_part_is_there_and_forgotten_on_demand(parts: PartReports, board: Notes) -> None:
     parts.tell(Mark(4), 1, ROWS)
     assert [row.name for row in wait(parts, Mark(4), never)] == ["state-0001.json"]
     parts.forget(Mark(4), [1])
     assert board.shared or not [name for name in board.notes if name.startswith("part-")]
 
 
-def test_a_part_is_waited_for_while_it_may_come(parts: Told) -> None:
+def test_a_part_is_waited_for_while_it_may_come(parts: PartReports) -> None:
     parts.tell(Mark(2), 1, ROWS)
     looks = list[float]()
 
@@ -80,13 +80,13 @@ def test_a_part_is_waited_for_while_it_may_come(parts: Told) -> None:
     assert wait(parts, Mark(4), pause) and len(looks) == 3
 
 
-def test_a_rank_that_has_gone_on_is_not_waited_for(parts: Told) -> None:
+def test_a_rank_that_has_gone_on_is_not_waited_for(parts: PartReports) -> None:
     parts.tell(Mark(5), 1, ROWS)
     with pytest.raises(StoreError, match=r"rank 1 went on to step-0+5 without writing its part of step-0+4$"):
         wait(parts, Mark(4), never)
 
 
-def test_gone_rank_is_not_waited_for_and_its_reports_count(parts: Told, board: Notes) -> None:
+def test_gone_rank_is_not_waited_for_and_its_reports_count(parts: PartReports, board: Notes) -> None:
     board.gone.add("ranks/1")
     with pytest.raises(StoreError, match=r"rank 1 is gone without writing its part of step-0+4$"):
         wait(parts, Mark(4), never)
@@ -94,13 +94,13 @@ def test_gone_rank_is_not_waited_for_and_its_reports_count(parts: Told, board: N
     assert wait(parts, Mark(4), never)
 
 
-def test_a_rank_that_says_it_has_none_is_believed(parts: Told) -> None:
+def test_a_rank_that_says_it_has_none_is_believed(parts: PartReports) -> None:
     parts.tell(Mark(4), 1, None)
     with pytest.raises(StoreError, match=r"rank 1 could not write its part of step-0+4$"):
         wait(parts, Mark(4), never)
 
 
-def test_silent_rank_is_waited_for_no_longer_than_a_bound(parts: Told) -> None:
+def test_silent_rank_is_waited_for_no_longer_than_a_bound(parts: PartReports) -> None:
     now = [0.0]
 
     def pause(seconds: float) -> None:
@@ -128,7 +128,7 @@ class Bad:
 def test_rank_0_ends_though_another_rank_skipped_a_save(tmp_path: Path) -> None:
     said = list[str]()
     first, second = (
-        Checkpointer(tmp_path, policy=Policy(every_steps=1), say=said.append, rank=rank, world=2)
+        Checkpointer(tmp_path, policy=SavePolicy(every_steps=1), say=said.append, rank=rank, world=2)
         for rank in range(2)
     )
     first.save(4, {})
@@ -142,7 +142,7 @@ def test_rank_0_ends_though_another_rank_skipped_a_save(tmp_path: Path) -> None:
 def test_state_one_rank_cannot_save_does_not_block_rank_0(tmp_path: Path) -> None:
     said = list[str]()
     first, second = (
-        Checkpointer(tmp_path, policy=Policy(every_steps=1), say=said.append, rank=rank, world=2)
+        Checkpointer(tmp_path, policy=SavePolicy(every_steps=1), say=said.append, rank=rank, world=2)
         for rank in range(2)
     )
     second.track(thing=Bad())

@@ -10,19 +10,21 @@ import pytest
 import servers
 from hostler.errors import UsageError
 from hostler.sdk.checkpoint.checkpointer import Checkpointer
-from hostler.sdk.checkpoint.policy import Policy
+from hostler.sdk.checkpoint.policy import SavePolicy
 from things import Thing
 
 
 def save(folder: Path, said: list[str] | None = None, **objects: Any) -> None:
-    made = Checkpointer(folder, policy=Policy(every_steps=1), say=(said if said is not None else []).append)
+    made = Checkpointer(
+        folder, policy=SavePolicy(every_steps=1), say=(said if said is not None else []).append
+    )
     made.track(**objects)
     made.save(1, {}, wait=True)
     made.close()
 
 
 def load(folder: Path, **objects: Any) -> None:
-    made = Checkpointer(folder, policy=Policy(every_steps=1), say=print)
+    made = Checkpointer(folder, policy=SavePolicy(every_steps=1), say=print)
     assert made.restore()
     made.track(**objects)
 

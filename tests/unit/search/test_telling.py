@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from hostler.records.sweep.journal import Entry
+from hostler.records.sweep.journal import JournalEntry
 from hostler.search import telling
 from hostler.spec.job import Objective
 
@@ -14,7 +14,7 @@ LOSS = [Objective("loss", "min")]
 
 
 def told(end: dict[str, Any] | None, *, paused: bool = False, rungs: Any = None) -> Any:
-    entry = Entry({"x": 1}, {"x": 1}, {"g": 2})
+    entry = JournalEntry({"x": 1}, {"x": 1}, {"g": 2})
     facts = telling.Facts({RUN: end} if end else {}, rungs or {}, paused={RUN} if paused else ())
     [found] = telling.trials([entry], [RUN], facts, LOSS)
     return found
@@ -57,7 +57,7 @@ def test_a_paused_run_is_told_as_far_as_it_came() -> None:
 
 def test_what_a_person_paused_is_neither_over_nor_waited_for() -> None:
     facts = telling.Facts({}, {1: {RUN: 0.8}}, held={RUN})
-    [found] = telling.trials([Entry({}, {}, {})], [RUN], facts, LOSS)
+    [found] = telling.trials([JournalEntry({}, {}, {})], [RUN], facts, LOSS)
     assert found.state == telling.HELD
 
 
@@ -79,7 +79,7 @@ def test_scores_are_values_turned_so_that_more_is_better() -> None:
 
 
 def test_what_has_not_changed_is_the_very_same_trial() -> None:
-    entries, runs = [Entry({}), Entry({})], [RUN, "0000001-s-b"]
+    entries, runs = [JournalEntry({}), JournalEntry({})], [RUN, "0000001-s-b"]
     first = telling.trials(entries, runs, telling.Facts({RUN: end("done")}), LOSS)
     ends = {RUN: first[0].end or {}, runs[1]: end("failed")}
     again = telling.trials(entries, runs, telling.Facts(ends), LOSS, first)
@@ -89,4 +89,4 @@ def test_what_has_not_changed_is_the_very_same_trial() -> None:
 
 def test_reopened_run_is_told_as_running() -> None:
     facts = telling.Facts({RUN: end("failed")}, open={RUN})
-    assert telling.trials([Entry({})], [RUN], facts, LOSS)[0].state == telling.LIVE
+    assert telling.trials([JournalEntry({})], [RUN], facts, LOSS)[0].state == telling.LIVE

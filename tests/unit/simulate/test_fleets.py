@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from hostler.backends.capacity import Group
+from hostler.backends.capacity import MachineGroup
 from hostler.backends.prices import FleetPrice, ZonePrice
 from hostler.errors import UsageError
 from hostler.settings import Timing
@@ -47,11 +47,11 @@ def test_run_that_fits_no_machine_of_the_fleet_is_refused() -> None:
 
 def test_zones_have_spot_and_on_demand_prices_for_all_nodes() -> None:
     zones = (ZonePrice("a", 3.0, 1.0), ZonePrice("b", 4.0, None))
-    groups = (Group("r", "g", ("a", "b"), 2), Group("r", "g-od", ("a",), 0, spot=False))
+    groups = (MachineGroup("r", "g", ("a", "b"), 2), MachineGroup("r", "g-od", ("a",), 0, spot=False))
     found = fleets.prices(FleetPrice(2, 4.0, "", zones, "prefer"), groups, nodes=2)
     assert found == {("a", True): 2.0, ("b", True): 8.0, ("a", False): 6.0}
-    assert fleets.prices(FleetPrice(2, 0.5), (Group("", "lab", ("",), 2),), 1) == {("", True): 0.5}
-    assert fleets.prices(FleetPrice(2), (Group("", "lab", ("",), 2),), 1) == {("", True): 0.0}
+    assert fleets.prices(FleetPrice(2, 0.5), (MachineGroup("", "lab", ("",), 2),), 1) == {("", True): 0.5}
+    assert fleets.prices(FleetPrice(2), (MachineGroup("", "lab", ("",), 2),), 1) == {("", True): 0.0}
 
 
 def test_all_times_are_scaled_for_a_clock_that_is_faster() -> None:

@@ -6,11 +6,13 @@ import random
 
 import pytest
 
-from hostler.simulate.outcome import Outcome, Summary, best, span, summarize
+from hostler.simulate.outcome import SimulationOutcome, SimulationSummary, best, span, summarize
 
 
-def summary(fleet: str, seconds: float, cost: float | None, *, done: int = 10, seeds: int = 20) -> Summary:
-    found = [Outcome(seconds, seconds, cost or 0.0, done, left=10 - done)] * seeds
+def summary(
+    fleet: str, seconds: float, cost: float | None, *, done: int = 10, seeds: int = 20
+) -> SimulationSummary:
+    found = [SimulationOutcome(seconds, seconds, cost or 0.0, done, left=10 - done)] * seeds
     return summarize(fleet, 300, 10, found, priced=cost is not None)
 
 
@@ -38,7 +40,10 @@ def test_where_no_price_is_known_the_best_is_the_fastest() -> None:
 
 
 def test_fleet_is_unable_by_frequent_but_not_rare_bad_luck() -> None:
-    good, bad = Outcome(10, 10, 1, 10), Outcome(0, 0, 0, 0, left=10, given_up="no VM came")
+    good, bad = (
+        SimulationOutcome(10, 10, 1, 10),
+        SimulationOutcome(0, 0, 0, 0, left=10, given_up="no VM came"),
+    )
     rare = summarize("f", 300, 10, [good] * 99 + [bad], priced=True)
     assert rare.finishes and rare.abandoned == 1 and rare.seconds.mean == 10
     often = summarize("f", 300, 10, [good] * 80 + [bad] * 20, priced=True)

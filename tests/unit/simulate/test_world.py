@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
-from hostler.backends.capacity import Group
+from hostler.backends.capacity import MachineGroup
 from hostler.records.run.state import Tally, count
 from hostler.settings import Timing
-from hostler.simulate.outcome import Outcome
+from hostler.simulate.outcome import SimulationOutcome
 from hostler.simulate.rates import rate
 from hostler.simulate.scene import Scene
 from hostler.simulate.stock import Outage
@@ -34,7 +34,7 @@ def always(seconds: float) -> Times:
 
 
 def scene(workers: int = 1, runs: int = 1, length: float = HOUR, every: float = 600, **more: Any) -> Scene:
-    groups = more.pop("groups", (Group("r", "g", ("z",), workers),))
+    groups = more.pop("groups", (MachineGroup("r", "g", ("z",), workers),))
     prices = {(zone, spot): 1.0 for group in groups for zone in group.zones for spot in (True, False)}
     made = Scene("fleet", JOB, runs, workers, groups, always(length), every, TIMING, prices=prices)
     return replace(made, **more)
@@ -42,12 +42,12 @@ def scene(workers: int = 1, runs: int = 1, length: float = HOUR, every: float = 
 
 def play(
     found: Scene, losses: Sequence[Loss] = (), outages: Sequence[Outage] = (), habits: Habits | None = None
-) -> Outcome:
+) -> SimulationOutcome:
     trace = Trace(losses=tuple(losses), outages=tuple(outages))
     return World(found, AsItWas(trace, habits or Habits(), random.Random(0)), 1).run()
 
 
-def chances(found: Scene, often: str, notice: float, seeds: int = 5) -> list[Outcome]:
+def chances(found: Scene, often: str, notice: float, seeds: int = 5) -> list[SimulationOutcome]:
     habits = Habits(always(20), always(60), always(30), notice)
     return [
         World(found, ByChance(habits, rate(often), {}, random.Random(2 * n)), 2 * n + 1).run()
@@ -135,22 +135,24 @@ def test_cap_ends_everything_and_reports_saved_and_undone_work() -> None:
 
 
 def test_a_zone_that_is_out_is_left_for_the_next() -> None:
-    found = scene(groups=(Group("r", "g", ("a", "b"), 1),), prices={("a", True): 1.0, ("b", True): 7.0})
+    found = scene(
+        groups=(MachineGroup("r", "g", ("a", "b"), 1),), prices={("a", True): 1.0, ("b", True): 7.0}
+    )
     assert play(found).cost == pytest.approx(1)
     assert play(found, outages=[Outage("a", 0, 10 * HOUR)]).cost == pytest.approx(7)
 
 
 def test_exhausted_region_is_left_for_another_after_a_while() -> None:
-    groups = (Group("r", "g", ("a",), 1), Group("s", "g", ("b",), 1))
+    groups = (MachineGroup("r", "g", ("a",), 1), MachineGroup("s", "g", ("b",), 1))
     done = play(scene(workers=2, runs=2, groups=groups), outages=[Outage("a", 0, 100 * HOUR)])
     assert done.done == 2
     assert TIMING.stockout <= done.seconds - HOUR <= TIMING.stockout + 2
 
 
 def test_exhausted_spot_becomes_on_demand_and_is_not_preempted() -> None:
-    spare = (Group("r", "g-od", ("a",), 0, spot=False),)
+    spare = (MachineGroup("r", "g-od", ("a",), 0, spot=False),)
     found = scene(
-        groups=(Group("r", "g", ("a",), 1),), spare=spare, prices={("a", True): 1.0, ("a", False): 3.0}
+        groups=(MachineGroup("r", "g", ("a",), 1),), spare=spare, prices={("a", True): 1.0, ("a", False): 3.0}
     )
     windows = {"a": [Outage("a", 0, 100 * HOUR)]}
     done = World(found, ByChance(Habits(), rate("99%/h"), windows, random.Random(0)), 1).run()

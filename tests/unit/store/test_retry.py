@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from hostler.store.retry import FIRST_WAIT, LONGEST_WAIT, Patience, attempts, wait_before
+from hostler.store.retry import FIRST_WAIT, LONGEST_WAIT, RetryTime, attempts, wait_before
 
 
 class Clock:
@@ -14,8 +14,8 @@ class Clock:
         self.waits.append(seconds)
         self.now += seconds
 
-    def patience(self, bound: float) -> Patience:
-        return Patience(bound, lambda: self.now, self.sleep, lambda: 1.0)
+    def patience(self, bound: float) -> RetryTime:
+        return RetryTime(bound, lambda: self.now, self.sleep, lambda: 1.0)
 
 
 def test_success_at_first_calls_once_and_never_sleeps() -> None:

@@ -10,7 +10,7 @@ from hostler.errors import HostUnreachable, UsageError
 from hostler.records.series.points import Packer, Point
 from hostler.trackers import base
 from hostler.trackers.base import Closing, Opened, Opening, flat, run_id, without
-from hostler.trackers.feed_folder import CLOSED, FAILED, Desk, Told
+from hostler.trackers.feed_folder import CLOSED, FAILED, FeedFolder, FeedState
 from hostler.trackers.feeder import Feeder, one_line
 
 OPENING = Opening("fake", "id", "run", "name", "sweep", "project", 2, "", config={"a": {"b": 1}}, tags=("t",))
@@ -46,30 +46,30 @@ class Fake:
 
 
 @pytest.fixture
-def desk(tmp_path: Path) -> Desk:
-    made = Desk(tmp_path)
+def desk(tmp_path: Path) -> FeedFolder:
+    made = FeedFolder(tmp_path)
     made.lay(OPENING)
     return made
 
 
-def give(desk: Desk, *steps: int) -> list[Point]:
+def give(desk: FeedFolder, *steps: int) -> list[Point]:
     points, packer = [Point(step, 1.0, {"loss": step / 2}) for step in steps], Packer()
     with open(desk.points, "ab") as file:
         file.write(b"".join(map(packer.pack, points)))
     return points
 
 
-def test_all_points_go_before_the_end_with_its_outcome(desk: Desk) -> None:
+def test_all_points_go_before_the_end_with_its_outcome(desk: FeedFolder) -> None:
     points, tool = give(desk, 1, 2, 3), Fake()
     desk.close(Closing("done", {"late": 1}, ("new",), {"x": 1}, 5.0))
     assert Feeder(desk, tool, lambda: False, sleep=pytest.fail).run()
     assert tool.got == points
     assert tool.closed == Closing("done", {"late": 1}, ("new",), {"x": 1}, 5.0)
     told = desk.told()
-    assert told == Told(CLOSED, "http://here", "a word", "", 3)
+    assert told == FeedState(CLOSED, "http://here", "a word", "", 3)
 
 
-def test_new_points_are_passed_on_and_shown_now_and_then(desk: Desk) -> None:
+def test_new_points_are_passed_on_and_shown_now_and_then(desk: FeedFolder) -> None:
     tool, now, slept = Fake(), [0.0], list[float]()
 
     def sleep(seconds: float) -> None:
@@ -84,7 +84,7 @@ def test_new_points_are_passed_on_and_shown_now_and_then(desk: Desk) -> None:
     assert [point.step for point in tool.got] == [1] and tool.flushed == 1
 
 
-def test_a_server_that_does_not_answer_is_asked_again(desk: Desk) -> None:
+def test_a_server_that_does_not_answer_is_asked_again(desk: FeedFolder) -> None:
     waits: list[float] = []
     tool = Fake(trouble=[OSError("down"), OSError("down")])
     give(desk, 1)
@@ -93,16 +93,16 @@ def test_a_server_that_does_not_answer_is_asked_again(desk: Desk) -> None:
     assert waits == [1.0, 2.0] and len(tool.got) == 1
 
 
-def test_missing_server_is_retried_and_that_is_reported_meanwhile(desk: Desk) -> None:
+def test_missing_server_is_retried_and_that_is_reported_meanwhile(desk: FeedFolder) -> None:
     tool = Fake(trouble=[HostUnreachable("does not answer")])
-    said: list[Told] = []
+    said: list[FeedState] = []
     desk.close(Closing())
     assert Feeder(desk, tool, lambda: False, sleep=lambda _: said.append(desk.told())).run()
     assert [(one.state, one.error) for one in said] == [("opening", "does not answer")]
     assert (desk.told().state, desk.told().error) == (CLOSED, "")
 
 
-def test_what_no_second_try_can_cure_is_not_tried_again(desk: Desk) -> None:
+def test_what_no_second_try_can_cure_is_not_tried_again(desk: FeedFolder) -> None:
     feeder = Feeder(desk, Fake(trouble=[UsageError("no uri")]), lambda: False, sleep=pytest.fail)
     with pytest.raises(UsageError) as caught:
         feeder.run()
@@ -110,7 +110,7 @@ def test_what_no_second_try_can_cure_is_not_tried_again(desk: Desk) -> None:
     assert (desk.told().state, desk.told().error) == (FAILED, "no uri")
 
 
-def test_whoever_is_left_alone_delivers_nothing_more(desk: Desk) -> None:
+def test_whoever_is_left_alone_delivers_nothing_more(desk: FeedFolder) -> None:
     tool = Fake()
     assert not Feeder(desk, tool, lambda: True, sleep=pytest.fail).run()
     assert tool.closed is None
@@ -140,7 +140,7 @@ def test_a_config_of_several_levels_becomes_one() -> None:
     assert flat({"a": {"b": {"c": 1}}, "d": [1], "e": {}}) == {"a.b.c": 1, "d": [1], "e": {}}
 
 
-def test_openings_and_closings_survive_the_folder(desk: Desk) -> None:
+def test_openings_and_closings_survive_the_folder(desk: FeedFolder) -> None:
     assert desk.opening() == OPENING
     assert base.closing(base.to_json(Closing("done", tags=("a",)))) == Closing("done", tags=("a",))
     assert desk.closing() is None

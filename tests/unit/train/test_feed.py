@@ -10,7 +10,7 @@ import torch
 
 from hostler.errors import MachineError
 from hostler.train.data.feed import ArrayFeed, Share, check_sockets
-from hostler.train.data.order import Order
+from hostler.train.data.order import ExampleOrder
 from hostler.train.data.split import Arrays
 
 HERE = torch.device("cpu")
@@ -19,7 +19,7 @@ HERE = torch.device("cpu")
 @pytest.mark.parametrize("share", [Share(), Share(0, 2), Share(1, 2)])
 def test_batch_follows_the_order_from_any_step_and_layout(share: Share) -> None:
     pictures = Arrays(torch.randn(10, 3, 4, 4), torch.arange(10))
-    order = Order(10, 4, seed=3)
+    order = ExampleOrder(10, 4, seed=3)
     as_it_is = ArrayFeed(pictures, order, share, HERE)
     laid_out = ArrayFeed(pictures.to(HERE, channels_last=True), order, share, HERE)
     for step in (0, 1, 2, 3, 8, 2, 5):

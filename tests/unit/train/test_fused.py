@@ -14,7 +14,7 @@ from hostler.train import ranks
 from hostler.train.config import Config
 from hostler.train.fused import alike, layers
 from hostler.train.fused.group import Group
-from hostler.train.fused.together import Member, together
+from hostler.train.fused.together import FusedMember, together
 from hostler.train.parts import assemble
 
 CPU = torch.device("cpu")
@@ -46,7 +46,7 @@ Weights = dict[str, torch.Tensor]
 
 
 def alone_with_average(config: Config) -> tuple[Weights, Weights]:
-    parts = assemble(config, torch.device(config.device or "cpu"), ranks.Ranks())
+    parts = assemble(config, torch.device(config.device or "cpu"), ranks.TrainRanks())
     parts.model.train()
     for step in range(parts.span.total):
         parts.step(*parts.batch(step), parts.rate(step))
@@ -60,7 +60,7 @@ def alone(config: Config) -> Weights:
     return alone_with_average(config)[0]
 
 
-def trained(configs: Sequence[Config], device: torch.device = CPU) -> list[Member]:
+def trained(configs: Sequence[Config], device: torch.device = CPU) -> list[FusedMember]:
     *_, members = together(configs, device)
     return members
 
@@ -254,7 +254,7 @@ def test_vector_targets_are_not_mistaken_for_members_targets(tmp_path: Path) -> 
     x, y = np.ones((6, 3), np.float32), np.ones((6, 2), np.float32)
     np.savez(tmp_path / "a.npz", x_train=x, y_train=y, x_test=x, y_test=y)
     base = BASE.but(dataset=f"npz/{tmp_path / 'a.npz'}", loss="mse", batch_size=3)
-    assert assemble(base, CPU, ranks.Ranks()).config.model_output_dim == 2
+    assert assemble(base, CPU, ranks.TrainRanks()).config.model_output_dim == 2
     with pytest.raises(SpecError, match="several answers"):
         Group([base] * 2, CPU)
 

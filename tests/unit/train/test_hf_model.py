@@ -9,7 +9,7 @@ import torch
 
 import train_world as world
 from hostler.errors import HostlerError, MissingError, SpecError
-from hostler.train.folder import Folder
+from hostler.train.folder import RunFolder
 
 GPT = {"n_layer": 1, "n_embd": 32, "n_head": 2}
 BERT = {"num_hidden_layers": 1, "hidden_size": 32, "num_attention_heads": 2, "intermediate_size": 64}
@@ -77,7 +77,7 @@ def test_a_model_from_a_folder_has_its_weights_where_asked(films: dict[str, Any]
 
 def test_trained_model_with_tied_weights_loads_again(tmp_path: Path) -> None:
     there = world.parts(**CAUSAL, seed_model=9)
-    folder = Folder(tmp_path, there.config, leads=True)
+    folder = RunFolder(tmp_path, there.config, leads=True)
     folder.save("model.safetensors", there.model)
     folder.close()
     mine = world.parts(**CAUSAL, model_pretrained=str(tmp_path)).model

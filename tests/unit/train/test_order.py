@@ -5,14 +5,14 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as some
 
 from hostler.train.config import Config
-from hostler.train.data.order import Order
+from hostler.train.data.order import ExampleOrder
 from hostler.train.span import of
 
 
 @settings(suppress_health_check=[HealthCheck.too_slow], deadline=None)
 @given(count=some.integers(1, 50), batch=some.integers(1, 60), seed=some.integers(0, 2**31))
 def test_every_pass_sees_every_example_once(count: int, batch: int, seed: int) -> None:
-    order = Order(count, batch, seed)
+    order = ExampleOrder(count, batch, seed)
     for passes in range(2):
         seen = torch.cat([order.at(passes * order.steps + place) for place in range(order.steps)])
         assert sorted(seen.tolist()) == list(range(count))
@@ -20,8 +20,8 @@ def test_every_pass_sees_every_example_once(count: int, batch: int, seed: int) -
 
 
 def test_passes_differ_and_seeds_differ() -> None:
-    assert not torch.equal(Order(100, 100, 1).at(0), Order(100, 100, 1).at(1))
-    assert not torch.equal(Order(100, 100, 1).at(0), Order(100, 100, 2).at(0))
+    assert not torch.equal(ExampleOrder(100, 100, 1).at(0), ExampleOrder(100, 100, 1).at(1))
+    assert not torch.equal(ExampleOrder(100, 100, 1).at(0), ExampleOrder(100, 100, 2).at(0))
 
 
 def test_a_length_may_be_epochs_steps_or_samples() -> None:

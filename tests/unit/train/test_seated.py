@@ -32,7 +32,7 @@ def one_thread(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 
 def alone(config: Config, steps: int | None = None, *, average: bool = False) -> dict[str, torch.Tensor]:
-    parts = assemble(config, torch.device("cpu"), ranks.Ranks())
+    parts = assemble(config, torch.device("cpu"), ranks.TrainRanks())
     parts.model.train()
     for step in range(parts.span.total if steps is None else steps):
         parts.step(*parts.batch(step), parts.rate(step))

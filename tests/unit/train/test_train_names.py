@@ -14,7 +14,7 @@ from hostler.train.config import Config
 from hostler.train.data import augment, sources, synthetic
 from hostler.train.models import registry, weights
 from hostler.train.parts import assemble
-from hostler.train.ranks import Ranks
+from hostler.train.ranks import TrainRanks
 
 CONFIG = Config(dataset="synthetic/1x8x8_2_8", model="tiny/lenet")
 
@@ -100,7 +100,7 @@ def test_missing_library_is_reported_with_its_package(
     for name in {*away, module}:
         monkeypatch.setitem(sys.modules, name, None)  # type: ignore[arg-type]
     with pytest.raises(MachineError, match=f"needs {package}.*pip install {package}"):
-        assemble(CONFIG.but(**changed), torch.device("cpu"), Ranks())
+        assemble(CONFIG.but(**changed), torch.device("cpu"), TrainRanks())
 
 
 @pytest.mark.parametrize(

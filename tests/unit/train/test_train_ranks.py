@@ -7,9 +7,9 @@ from hostler.errors import MachineError, SpecError
 from hostler.sdk.params import defaults
 from hostler.train.config import Config
 from hostler.train.data.feed import Share
-from hostler.train.evaluation import Meter
+from hostler.train.evaluation import ScoreMeter
 from hostler.train.identity import ELSEWHERE, params_of
-from hostler.train.ranks import Ranks, device_of, meet
+from hostler.train.ranks import TrainRanks, device_of, meet
 
 CPU = torch.device("cpu")
 
@@ -36,20 +36,20 @@ def test_several_processes_that_were_told_to_train_alone_are_refused() -> None:
 
 def test_the_shares_of_a_batch_are_the_batch() -> None:
     for whole in range(1, 9):
-        assert sum(Ranks(rank, 3).mine(whole) for rank in range(3)) == whole
+        assert sum(TrainRanks(rank, 3).mine(whole) for rank in range(3)) == whole
     shares = [Share(rank, 3).of(torch.arange(7)).tolist() for rank in range(3)]
     assert shares == [[0, 3, 6], [1, 4], [2, 5]]
 
 
 def test_rank_without_an_example_takes_one_that_does_not_count() -> None:
-    assert Share(2, 3).of(torch.arange(2)).tolist() == [0] and Ranks(2, 3).mine(2) == 0
+    assert Share(2, 3).of(torch.arange(2)).tolist() == [0] and TrainRanks(2, 3).mine(2) == 0
 
 
 def test_sums_of_an_epoch_move_to_another_number_of_ranks() -> None:
-    before = [Meter(CPU, 2), Meter(CPU, 2)]
+    before = [ScoreMeter(CPU, 2), ScoreMeter(CPU, 2)]
     for meter, loss in zip(before, (1.0, 3.0), strict=True):
         meter.add(torch.tensor(loss), torch.tensor(2), 4)
-    after = [Meter(CPU, 4) for _ in range(4)]
+    after = [ScoreMeter(CPU, 4) for _ in range(4)]
     for rank, meter in enumerate(after):
         meter.load_state_dict(before[rank % 2].state_dict())
     sums = sum(meter.state_dict()["sums"] for meter in after)

@@ -12,39 +12,39 @@ from hostler.errors import UsageError
 from hostler.records import layout
 from hostler.records.body import encode
 from hostler.records.checkpoint.checkpoints import Place
-from hostler.records.run.gang import Go, Member, Node, Seen
+from hostler.records.run.gang import GangMember, GangNode, GangStart, GangView
 from hostler.settings import Timing
 from hostler.store import open_store
 from hostler.worker.gang import missing, ranks
 from hostler.worker.gang.checkpoint import Collector
 from hostler.worker.gang.first_failure import cause
-from hostler.worker.gang.rendezvous import GIVE_UP, GO, WAIT, View, decide, patience
+from hostler.worker.gang.rendezvous import GIVE_UP, GO, WAIT, GatheringView, decide, patience
 from hostler.worker.run.failure import Verdict
 from hostler.worker.run.kinds import DONE, ERROR, KILLED, NOT_FINISHED, RANK_LOST
 
 
-def go(nodes: int, ports: int = 1) -> Go:
+def go(nodes: int, ports: int = 1) -> GangStart:
     made = [
-        Node(n, f"s{n}", f"h{n}", f"10.0.0.{n}", tuple(5000 + 10 * n + p for p in range(ports)))
+        GangNode(n, f"s{n}", f"h{n}", f"10.0.0.{n}", tuple(5000 + 10 * n + p for p in range(ports)))
         for n in range(nodes)
     ]
-    return Go(tuple(made), 6000, "secret")
+    return GangStart(tuple(made), 6000, "secret")
 
 
 @pytest.mark.parametrize(
     ("view", "what"),
     [
-        (View(4, 4, joined=4, ready=4, since=0, calm=0), GO),
-        (View(4, 4, joined=3, ready=3, since=99, calm=50), WAIT),
-        (View(4, 4, joined=4, ready=3, since=999, calm=0), WAIT),  # it prepares, and beats
-        (View(4, 4, joined=3, ready=3, since=100, calm=50), GIVE_UP),
-        (View(4, 2, joined=3, ready=3, since=20, calm=5), WAIT),
-        (View(4, 2, joined=3, ready=3, since=20, calm=10), GO),
-        (View(4, 2, joined=3, ready=2, since=999, calm=99), WAIT),
-        (View(4, 2, joined=1, ready=1, since=100, calm=99), GIVE_UP),
+        (GatheringView(4, 4, joined=4, ready=4, since=0, calm=0), GO),
+        (GatheringView(4, 4, joined=3, ready=3, since=99, calm=50), WAIT),
+        (GatheringView(4, 4, joined=4, ready=3, since=999, calm=0), WAIT),  # it prepares, and beats
+        (GatheringView(4, 4, joined=3, ready=3, since=100, calm=50), GIVE_UP),
+        (GatheringView(4, 2, joined=3, ready=3, since=20, calm=5), WAIT),
+        (GatheringView(4, 2, joined=3, ready=3, since=20, calm=10), GO),
+        (GatheringView(4, 2, joined=3, ready=2, since=999, calm=99), WAIT),
+        (GatheringView(4, 2, joined=1, ready=1, since=100, calm=99), GIVE_UP),
     ],
 )
-def test_gang_starts_when_it_is_full_or_enough_have_come(view: View, what: str) -> None:
+def test_gang_starts_when_it_is_full_or_enough_have_come(view: GatheringView, what: str) -> None:
     assert decide(view, gather=100, lease=10) == what
 
 
@@ -103,15 +103,18 @@ def test_killed_rank_and_not_its_observer_ended_the_gang() -> None:
 
 
 def test_who_is_missing_is_named_with_the_reason() -> None:
-    came = {0: Member(0, {"session": "s0", "host": "a"}), 1: Member(1, {"session": "s1", "host": "b"})}
-    gone = Member(2, {"session": "s2", "host": "c"}, leaves={"reason": "preempted"})
+    came = {
+        0: GangMember(0, {"session": "s0", "host": "a"}),
+        1: GangMember(1, {"session": "s1", "host": "b"}),
+    }
+    gone = GangMember(2, {"session": "s2", "host": "c"}, leaves={"reason": "preempted"})
     beats = {
         "s0": {"host": "a"},
         "s1": {"host": "b"},
         "s3": {"host": "d", "runs": {"0000001-other-abc": {}}},
         "s4": {"host": "e", "unfit": ["asks for 2 GPU(s), this machine offers 0"]},
     }
-    said = missing.why_not(Seen({**came, 2: gone}), beats, "s0", "job", 4, 600)
+    said = missing.why_not(GangView({**came, 2: gone}), beats, "s0", "job", 4, 600)
     assert said.startswith("1 of 4 workers came within 600 s: ")
     for part in (
         "b came and is not ready yet",
@@ -123,7 +126,10 @@ def test_who_is_missing_is_named_with_the_reason() -> None:
 
 
 def test_who_is_busy_and_fits_will_come() -> None:
-    came = {0: Member(0, {"session": "s0", "host": "a"}), 1: Member(1, {"session": "s1", "host": "b"})}
+    came = {
+        0: GangMember(0, {"session": "s0", "host": "a"}),
+        1: GangMember(1, {"session": "s1", "host": "b"}),
+    }
     beats = {
         "s0": {"host": "a", "runs": {"0-job": {}}},
         "s1": {"host": "b", "runs": {"0-job": {}}},
@@ -132,12 +138,12 @@ def test_who_is_busy_and_fits_will_come() -> None:
         "s4": {"host": "e", "runs": {"3-job": {}}, "unfit": ["asks for 2 GPU(s), this machine offers 0"]},
         "s5": {"host": "f"},
     }
-    assert missing.busy(Seen(came), beats, "s0", "job") == 1
+    assert missing.busy(GangView(came), beats, "s0", "job") == 1
 
 
 def test_who_cannot_reach_the_leader_is_named() -> None:
-    deaf = Member(1, {"session": "s1", "host": "b"}, ready={"reaches": {}, "ports": [1]})
-    said = missing.unreached(Seen({1: deaf}), ["10.0.0.1"], 5000)
+    deaf = GangMember(1, {"session": "s1", "host": "b"}, ready={"reaches": {}, "ports": [1]})
+    said = missing.unreached(GangView({1: deaf}), ["10.0.0.1"], 5000)
     assert said.startswith("b cannot reach 10.0.0.1 at port 5000")
 
 

@@ -13,7 +13,7 @@ from hostler.records import layout
 from hostler.records.body import encode
 from hostler.records.checkpoint.checkpoints import Place
 from hostler.records.run import gang as gangs
-from hostler.records.run.gang import Gang, Go, Node
+from hostler.records.run.gang import Gang, GangNode, GangStart
 from hostler.records.run.log import RunKey
 from hostler.settings import Timing
 from hostler.spec.job import Resources
@@ -36,7 +36,9 @@ class Scene:
         job: Any = SimpleNamespace(resources=Resources(nodes=3))
         standing = AttemptStatus(attempt, timing, self.clock, self.said.append)
         self.leader = Leader(machine, job, attempt, standing, self.said.append)
-        self.leader.go = Go(tuple(Node(n, f"s{n}", f"h{n}", "127.0.0.1", (1,)) for n in range(3)), 1)
+        self.leader.go = GangStart(
+            tuple(GangNode(n, f"s{n}", f"h{n}", "127.0.0.1", (1,)) for n in range(3)), 1
+        )
         self.gang = Gang(self.store, RUN, 3)
         self.gang.lead({"session": "s0"})
         for slot in (1, 2):

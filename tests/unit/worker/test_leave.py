@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from hostler.worker.claim.leave import View, leave
+from hostler.worker.claim.leave import LeaveView, leave
 
 NOTHING = {
     "busy": 0,
@@ -36,7 +36,7 @@ NOTHING = {
     ],
 )
 def test_a_worker_leaves_when_nothing_can_come_to_it(seen: dict[str, float], may: bool) -> None:
-    assert leave(View(**{**NOTHING, **seen}), idle=300.0) is may  # type: ignore[arg-type]
+    assert leave(LeaveView(**{**NOTHING, **seen}), idle=300.0) is may  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(
@@ -49,4 +49,4 @@ def test_a_worker_leaves_when_nothing_can_come_to_it(seen: dict[str, float], may
     ],
 )
 def test_replacement_of_a_member_not_yet_missed_stays_until_then(seen: dict[str, float], may: bool) -> None:
-    assert leave(View(**{**NOTHING, **seen}), idle=300.0, missed=150.0) is may  # type: ignore[arg-type]
+    assert leave(LeaveView(**{**NOTHING, **seen}), idle=300.0, missed=150.0) is may  # type: ignore[arg-type]

@@ -13,7 +13,7 @@ from hostler.settings import Timing
 from hostler.store.memory import MemoryStore
 from hostler.worker.claim.room import Room
 from hostler.worker.claim.slots import Offer, Placement
-from hostler.worker.loop import Terms, Worker
+from hostler.worker.loop import Worker, WorkerTerms
 from hostler.worker.machine import Machine
 
 
@@ -40,7 +40,7 @@ def test_run_that_ends_during_a_look_is_reaped_next_time(tmp_path: Path) -> None
     store, said = MemoryStore(), list[str]()
     project.ensure(store, "test", Timing())
     machine = Machine(store, tmp_path, "session", Timing(), say=said.append)
-    worker, one = Worker(machine, Room(Offer(cpus=1, memory=1)), Terms()), Ending()
+    worker, one = Worker(machine, Room(Offer(cpus=1, memory=1)), WorkerTerms()), Ending()
     running: list[Any] = worker._running
     running.append(one)
     worker._room.take(one.placement)

@@ -22,7 +22,9 @@ def test_machine_without_the_library_has_no_gpus_and_says_why(monkeypatch: pytes
 
 
 def test_the_structures_are_as_large_as_the_driver_expects() -> None:
-    sizes = [ctypes.sizeof(one) for one in (nvml._Memory, nvml._Memory2, nvml._Utilization, nvml._Process)]
+    sizes = [
+        ctypes.sizeof(one) for one in (nvml._Memory, nvml._Memory2, nvml._Utilization, nvml._NvmlProcess)
+    ]
     assert sizes == [24, 40, 8, 24]
 
 

@@ -41,7 +41,7 @@ PATIENCE = 60.0  # seconds a first view waits for the store's first answer
 
 
 def make(store: Store, watcher: Watcher, guard: Guard, wake: Wake | None = None) -> Starlette:
-    board, page = _Board(store, watcher, wake), PageFiles()
+    board, page = _BoardRoutes(store, watcher, wake), PageFiles()
     routes = [
         Route("/", page.index),
         Route("/api/overview", as_json(board.overview)),
@@ -73,7 +73,7 @@ async def _running(watcher: Watcher) -> AsyncIterator[None]:
         await asyncio.to_thread(watcher.stop)
 
 
-class _Board:
+class _BoardRoutes:
     def __init__(self, store: Store, watcher: Watcher, wake: Wake | None) -> None:
         self._store, self._watcher, self._wake = store, watcher, wake
         self._live = watcher.live

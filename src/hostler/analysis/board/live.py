@@ -20,7 +20,7 @@ from hostler.records.rows import Alive, Row, end_facts, facts_of, row_of, shown,
 from hostler.records.run import heartbeats, log
 from hostler.records.run.log import RunKey, index_of
 from hostler.records.series import packing
-from hostler.records.series.packing import Ended
+from hostler.records.series.packing import PackedRuns
 from hostler.records.sweep import sweeps
 from hostler.spec.job import Job
 from hostler.spec.states import ENDED, QUEUED, RUNNING
@@ -189,7 +189,7 @@ class LiveStore:
         self, one: LiveSweep, named: Sequence[tuple[int, str]], runs: set[str]
     ) -> Iterator[dict[str, Any]]:
         alive = _Beats(self.store, self._stale)
-        ends = Ended(self.store, one.name, one.heads) if len(runs) >= packing.RUNS else None
+        ends = PackedRuns(self.store, one.name, one.heads) if len(runs) >= packing.RUNS else None
         if self._at_once == 1 or len(runs) - len(ends or ()) < self._at_once:
             yield from (self._facts(one, run, runs, alive, ends) for _, run in named)
             return
@@ -197,7 +197,7 @@ class LiveStore:
             yield from pool.map(lambda pair: self._facts(one, pair[1], runs, alive, ends), named)
 
     def _facts(
-        self, one: LiveSweep, run: str, changed: set[str], alive: Alive, ends: Ended | None
+        self, one: LiveSweep, run: str, changed: set[str], alive: Alive, ends: PackedRuns | None
     ) -> dict[str, Any]:
         """`ends`: what segments say of runs that have ended."""
         if found := ends and ends.of(run):

@@ -31,7 +31,7 @@ SWITCH = 0.0005  # seconds: the thread that reads a store gives way to requests
 
 
 @dataclass(frozen=True)
-class Place:
+class ListenAddress:
     """The address to listen on. Port 0: the usual one, or any if that is taken."""
 
     host: str = "127.0.0.1"
@@ -40,7 +40,9 @@ class Place:
     names: tuple[str, ...] = ()
 
 
-def serve(store: Store, place: Place, say: Callable[[str, Path], None], wake: Wake | None = None) -> None:
+def serve(
+    store: Store, place: ListenAddress, say: Callable[[str, Path], None], wake: Wake | None = None
+) -> None:
     """Until the process is told to end; `say` gets the address, and a page of this user that leads there."""
     token = tokens.from_file(place.token_file) if place.token_file else tokens.new()
     listening = _listen(place)
@@ -62,14 +64,14 @@ def serve(store: Store, place: Place, say: Callable[[str, Path], None], wake: Wa
         with ExitStack() as files:
             name = f"{socket.gethostname()}-{port}"
             say(url, files.enter_context(tokens.kept(env.state_dir() / "ui", name, token, url)))
-            _Server(config, watcher, files.close).run(sockets=[listening])
+            _BoardServer(config, watcher, files.close).run(sockets=[listening])
     except KeyboardInterrupt:  # how a person ends it
         return
     finally:
         listening.close()
 
 
-class _Server(uvicorn.Server):
+class _BoardServer(uvicorn.Server):
     """Told to end, it also ends open streams, and removes the token: SIGTERM leaves no time later."""
 
     def __init__(self, config: uvicorn.Config, watcher: Watcher, forget: Callable[[], None]) -> None:
@@ -89,7 +91,7 @@ def address(host: str, port: int, token: str) -> str:
     return f"http://{name}:{port}/#token={token}"
 
 
-def _listen(place: Place) -> socket.socket:
+def _listen(place: ListenAddress) -> socket.socket:
     family = socket.AF_INET6 if ":" in place.host else socket.AF_INET
     for port in [place.port] if place.port else [PORT, 0]:
         listening = socket.socket(family)

@@ -6,18 +6,18 @@ import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 
-from hostler.analysis.plots.source import Curve, Seen, Source, newest
-from hostler.analysis.stack import Stack
+from hostler.analysis.plots.source import Curve, PlotRun, PlotSource, newest
+from hostler.analysis.stack import SegmentStack
 from hostler.errors import DamagedError, MissingError, NewerFormatError
 from hostler.records.checkpoint import archive
-from hostler.records.checkpoint.archive import Entry, Terms
+from hostler.records.checkpoint.archive import ArchivedRun, ArchiveTerms
 from hostler.records.rows import Row
 from hostler.spec.params import flatten
 from hostler.spec.states import DONE
 from hostler.store import NotFound, Store
 
 
-def archived(store: Store, *, metric: str | None = None, goal: str | None = None) -> Source | None:
+def archived(store: Store, *, metric: str | None = None, goal: str | None = None) -> PlotSource | None:
     """Models of the archive; None if it does not exist or none has the metric."""
     held = archive.terms(store)
     if held is None:
@@ -26,7 +26,7 @@ def archived(store: Store, *, metric: str | None = None, goal: str | None = None
     kept = archive.kept(archive.entries(store, terms), terms)
     if not kept:
         return None
-    return Source(
+    return PlotSource(
         [_seen(one, terms) for one in kept],
         terms.metric,
         terms.goal,
@@ -35,7 +35,7 @@ def archived(store: Store, *, metric: str | None = None, goal: str | None = None
     )
 
 
-def _seen(one: Entry, terms: Terms) -> Seen:
+def _seen(one: ArchivedRun, terms: ArchiveTerms) -> PlotRun:
     record = one.record
     row = Row(
         id=one.run,
@@ -48,11 +48,11 @@ def _seen(one: Entry, terms: Terms) -> Seen:
         metric=terms.metric,
         goal=terms.goal,
     )
-    return Seen(row, flatten(record["params"]), one.value, int(record.get("round") or 1))
+    return PlotRun(row, flatten(record["params"]), one.value, int(record.get("round") or 1))
 
 
 def _reader(
-    store: Store, kept: Sequence[Entry], metric: str
+    store: Store, kept: Sequence[ArchivedRun], metric: str
 ) -> Callable[[Iterable[str], str], Sequence[Curve]]:
     def read(ids: Iterable[str], x: str) -> Sequence[Curve]:
         known = {"step", "time", *(name for one in kept for name in one.record["values"])}
@@ -67,9 +67,9 @@ def _reader(
     return read
 
 
-def _curve(store: Store, one: Entry, metric: str, x: str) -> Curve | None:
+def _curve(store: Store, one: ArchivedRun, metric: str, x: str) -> Curve | None:
     try:
-        stack = Stack(one.sweep, [archive.curves(store, one.run)], [0])
+        stack = SegmentStack(one.sweep, [archive.curves(store, one.run)], [0])
     except (NotFound, DamagedError, NewerFormatError):  # removed right now, or of no use
         return None
 

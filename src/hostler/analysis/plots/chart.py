@@ -51,7 +51,7 @@ class Axis:
 
 
 @dataclass(frozen=True)
-class Line:
+class Polyline:
     """A curve, or a polyline with gaps (None)."""
 
     x: Sequence[float | None]
@@ -65,7 +65,7 @@ class Line:
 
 
 @dataclass(frozen=True)
-class Band:
+class ShadedArea:
     """The space between two curves."""
 
     x: Sequence[float]
@@ -108,7 +108,7 @@ class Heat:
     title: str = ""
 
 
-Mark = Line | Band | Points | Bars | Heat
+Mark = Polyline | ShadedArea | Points | Bars | Heat
 
 
 @dataclass(frozen=True)

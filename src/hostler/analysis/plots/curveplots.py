@@ -6,9 +6,9 @@ from bisect import bisect_left
 from collections.abc import Sequence
 from statistics import fmean, pstdev
 
-from hostler.analysis.plots.chart import GREY, PALETTE, Band, Chart, Line, Panel, empty, is_drawable
+from hostler.analysis.plots.chart import GREY, PALETTE, Chart, Panel, Polyline, ShadedArea, empty, is_drawable
 from hostler.analysis.plots.look import Look
-from hostler.analysis.plots.source import Curve, Seen, Source, groups
+from hostler.analysis.plots.source import Curve, PlotRun, PlotSource, groups
 from hostler.analysis.thin import thin
 
 OTHERS = 200  # grey curves behind the best
@@ -16,7 +16,7 @@ GRID = 200  # points of an averaged curve
 PANELS = 36
 
 
-def best(source: Source, look: Look) -> Chart:
+def best(source: PlotSource, look: Look) -> Chart:
     """The best run's curve, the others behind it."""
     title = f"Best run by {source.label}"
     ranked = source.ranked
@@ -34,7 +34,7 @@ def best(source: Source, look: Look) -> Chart:
     return Chart(title, [_panel(source, look, lines)], note=note)
 
 
-def archive(source: Source, look: Look) -> Chart:
+def archive(source: PlotSource, look: Look) -> Chart:
     """Curves of the best runs of all these sweeps, or of the archive."""
     ranked = source.ranked[: look.top]
     title = f"The best {len(ranked) or look.top} by {source.label}"
@@ -49,7 +49,7 @@ def archive(source: Source, look: Look) -> Chart:
     return Chart(title, [_panel(source, look, lines)])
 
 
-def grid(source: Source, look: Look) -> Chart:
+def grid(source: PlotSource, look: Look) -> Chart:
     """Panels by row and column, a line for each value of the legend: the mean of its runs, with a band of one
     standard deviation where there are several."""
     title = f"{source.label} over {look.x}"
@@ -75,15 +75,20 @@ def grid(source: Source, look: Look) -> Chart:
     return Chart(title, panels[:PANELS], columns=len(across) if len(across) <= 6 else 6, note=note)
 
 
-def _colours(source: Source, look: Look, runs: Sequence[Seen]) -> dict[str, str]:
+def _colours(source: PlotSource, look: Look, runs: Sequence[PlotRun]) -> dict[str, str]:
     names = [name for name, _ in groups(runs, source.check(look.legend))] if look.legend else ["mean"]
     return {name: PALETTE[n % len(PALETTE)] for n, name in enumerate(names)}
 
 
 def _averages(
-    runs: Sequence[Seen], key: str | None, curves: dict[str, Curve], colours: dict[str, str], *, legend: bool
-) -> list[Line | Band]:
-    marks: list[Line | Band] = []
+    runs: Sequence[PlotRun],
+    key: str | None,
+    curves: dict[str, Curve],
+    colours: dict[str, str],
+    *,
+    legend: bool,
+) -> list[Polyline | ShadedArea]:
+    marks: list[Polyline | ShadedArea] = []
     for name, part in groups(runs, key) if key else [("mean", list(runs))]:
         own = [curves[run.row.id] for run in part if run.row.id in curves]
         if not own:
@@ -92,9 +97,9 @@ def _averages(
         if len(own) > 1:
             low = [m - d for m, d in zip(mean, deviation, strict=True)]
             high = [m + d for m, d in zip(mean, deviation, strict=True)]
-            marks.append(Band(x, low, high, colours[name]))
+            marks.append(ShadedArea(x, low, high, colours[name]))
         shown = name if key else f"mean of {len(own)}"
-        marks.append(Line(x, mean, shown, colours[name], legend=legend))
+        marks.append(Polyline(x, mean, shown, colours[name], legend=legend))
     return marks
 
 
@@ -130,10 +135,10 @@ def _at(pair: tuple[list[float], list[float]], x: float) -> float | None:
 
 def _line(
     curve: Curve, name: str, colour: str, width: float, opacity: float = 1.0, *, legend: bool = True
-) -> Line:
+) -> Polyline:
     x, y = thin(curve.x, curve.y, 600 if legend else 150)
-    return Line(x, [v if is_drawable(v) else None for v in y], name, colour, width, opacity, legend)
+    return Polyline(x, [v if is_drawable(v) else None for v in y], name, colour, width, opacity, legend)
 
 
-def _panel(source: Source, look: Look, marks: Sequence[Line | Band], title: str = "") -> Panel:
+def _panel(source: PlotSource, look: Look, marks: Sequence[Polyline | ShadedArea], title: str = "") -> Panel:
     return Panel(marks, look.axis_x(look.x), look.axis_y(source.metric), title)

@@ -15,12 +15,12 @@ from hostler.analysis.plots.parallel import parallel
 from hostler.analysis.plots.progress import completion, cost, trend
 from hostler.analysis.plots.results import results
 from hostler.analysis.plots.slices import contour, slices
-from hostler.analysis.plots.source import Source, source
+from hostler.analysis.plots.source import PlotSource, source
 from hostler.errors import UsageError
 from hostler.spec.nearest import did_you_mean
 from hostler.store import open_store
 
-Draw = Callable[[Source, Look], Chart]
+Draw = Callable[[PlotSource, Look], Chart]
 
 KINDS: dict[str, tuple[Draw, str]] = {
     "results": (results, "the metric by section, or by any parameter (--by)"),

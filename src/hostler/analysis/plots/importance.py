@@ -13,13 +13,13 @@ from statistics import fmean
 
 from hostler.analysis.plots.chart import Bars, Chart, Panel, empty
 from hostler.analysis.plots.look import Look
-from hostler.analysis.plots.source import Seen, Source, groups, positions
+from hostler.analysis.plots.source import PlotRun, PlotSource, groups, positions
 
 GROUPS = 8
 LEAST = 4  # runs
 
 
-def importance(source: Source, look: Look) -> Chart:
+def importance(source: PlotSource, look: Look) -> Chart:
     title = f"Importance of parameters for {source.label}"
     shares = importances(source)
     if not shares:
@@ -32,7 +32,7 @@ def importance(source: Source, look: Look) -> Chart:
     return Chart(title, [Panel([bars], axis)], note=note, legend=False)
 
 
-def importances(source: Source) -> dict[str, float]:
+def importances(source: PlotSource) -> dict[str, float]:
     """Parameter → share between 0 and 1. Pure."""
     runs = source.valued
     if len(runs) < LEAST:
@@ -40,7 +40,7 @@ def importances(source: Source) -> dict[str, float]:
     return {key: share(runs, key) for key in source.varying}
 
 
-def share(runs: Sequence[Seen], key: str) -> float:
+def share(runs: Sequence[PlotRun], key: str) -> float:
     parts = [[run.value for run in part] for part in _parts(runs, key)]
     values = [v for part in parts for v in part]
     mean = fmean(values)
@@ -53,7 +53,7 @@ def share(runs: Sequence[Seen], key: str) -> float:
     return max(0.0, explained)
 
 
-def _parts(runs: Sequence[Seen], key: str) -> list[list[Seen]]:
+def _parts(runs: Sequence[PlotRun], key: str) -> list[list[PlotRun]]:
     places, marks, _ = positions(runs, key)
     if marks or len(set(places)) <= GROUPS:
         return [part for _, part in groups(runs, key)]

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import math
 
-from hostler.analysis.plots.chart import Axis, Chart, Line, Panel, Points, empty
+from hostler.analysis.plots.chart import Axis, Chart, Panel, Points, Polyline, empty
 from hostler.analysis.plots.importance import importances
 from hostler.analysis.plots.look import Look
-from hostler.analysis.plots.source import Source, positions
+from hostler.analysis.plots.source import PlotSource, positions
 
 AXES = 8
 SHADES = 20  # runs of one shade are one line, so that thousands are few
 RAMP = ((0x44, 0x3A, 0x83), (0x2C, 0x8E, 0x8C), (0xF2, 0xC1, 0x4B))
 
 
-def parallel(source: Source, look: Look) -> Chart:
+def parallel(source: PlotSource, look: Look) -> Chart:
     title = f"Parameters and {source.label}"
     runs = source.ranked[::-1]  # the best are drawn last
     keys = [source.check(k) for k in look.keys] or _telling(source)
@@ -32,7 +32,7 @@ def parallel(source: Source, look: Look) -> Chart:
         labels.append((float(n), f"{key}: {low} … {high}"))
     heights = list(zip(*columns, strict=True))
     lines = _shaded(heights, source.sign)
-    frame = [Line([n, n], [0, 1], "", "#9aa3a6", 1, legend=False) for n in range(len(labels))]
+    frame = [Polyline([n, n], [0, 1], "", "#9aa3a6", 1, legend=False) for n in range(len(labels))]
     axis = Axis("", low=-0.3, high=len(labels) - 0.7, marks=tuple(labels))
     panel = Panel(
         [*lines, *frame, *marks], axis, Axis("", low=-0.06, high=1.06, marks=((0.0, "low"), (1.0, "high")))
@@ -40,7 +40,7 @@ def parallel(source: Source, look: Look) -> Chart:
     return Chart(title, [panel], note="yellow is best", legend=False)
 
 
-def _telling(source: Source) -> list[str]:
+def _telling(source: PlotSource) -> list[str]:
     shares = importances(source)
     ordered = sorted(source.varying, key=lambda key: -shares.get(key, 0.0))[:AXES]
     return [key for key in source.varying if key in ordered]
@@ -58,7 +58,7 @@ def _ends(places: list[float], names: tuple[tuple[float, str], ...]) -> tuple[st
     return shown.get(low, f"{low:.4g}"), shown.get(high, f"{high:.4g}")
 
 
-def _shaded(heights: list[tuple[float, ...]], sign: int) -> list[Line]:
+def _shaded(heights: list[tuple[float, ...]], sign: int) -> list[Polyline]:
     count = len(heights[0])
     shades: dict[int, list[tuple[float, ...]]] = {}
     for one in heights:
@@ -72,7 +72,7 @@ def _shaded(heights: list[tuple[float, ...]], sign: int) -> list[Line]:
             x += [*map(float, range(count)), None]
             y += [*one, None]
         part = shade / (SHADES - 1)
-        lines.append(Line(x, y, "", _tone(part), 1.0 + part, 0.35 + 0.5 * part, legend=False))
+        lines.append(Polyline(x, y, "", _tone(part), 1.0 + part, 0.35 + 0.5 * part, legend=False))
     return lines
 
 

@@ -6,20 +6,31 @@ import math
 from collections import Counter
 from itertools import accumulate
 
-from hostler.analysis.plots.chart import GREY, PALETTE, STATES, Axis, Bars, Chart, Line, Panel, Points, empty
+from hostler.analysis.plots.chart import (
+    GREY,
+    PALETTE,
+    STATES,
+    Axis,
+    Bars,
+    Chart,
+    Panel,
+    Points,
+    Polyline,
+    empty,
+)
 from hostler.analysis.plots.look import Look
-from hostler.analysis.plots.source import ROUND, SWEEP, Seen, Source, groups
+from hostler.analysis.plots.source import ROUND, SWEEP, PlotRun, PlotSource, groups
 from hostler.records.run.state import UNREADABLE
 from hostler.spec.states import ALL
 
 
-def trend(source: Source, look: Look) -> Chart:
+def trend(source: PlotSource, look: Look) -> Chart:
     """Runs in the order they were chosen, the best until then, and where rounds began."""
     title = f"The best {source.label} over the search"
     runs = sorted(source.sound, key=lambda run: (run.row.sweep, run.row.index))
     if not runs:
         return empty(title, source.why_none)
-    marks: list[Line | Points] = []
+    marks: list[Polyline | Points] = []
     for n, (name, part) in enumerate(groups(runs, SWEEP)):
         colour = PALETTE[n % len(PALETTE)]
         places = [float(i + 1) for i in range(len(part))]
@@ -28,14 +39,14 @@ def trend(source: Source, look: Look) -> Chart:
         marks.append(
             Points(places, [r.value for r in part], "runs", GREY, texts=texts, size=5, legend=n == 0)
         )
-        marks.append(Line(places, so_far, f"best of {name}", colour, 2.4, steps=True))
+        marks.append(Polyline(places, so_far, f"best of {name}", colour, 2.4, steps=True))
         marks += _rounds(part, so_far, colour)
     left = len(source.valued) - len(runs)
     note = f"{left} runs that failed or diverged are left out" if left else ""
     return Chart(title, [Panel(marks, look.axis_x("runs"), look.axis_y(source.metric))], note=note)
 
 
-def _rounds(part: list[Seen], so_far: list[float], colour: str) -> list[Points]:
+def _rounds(part: list[PlotRun], so_far: list[float], colour: str) -> list[Points]:
     last = {run.round: n for n, run in enumerate(part)}
     if len(last) < 2:
         return []
@@ -46,7 +57,7 @@ def _rounds(part: list[Seen], so_far: list[float], colour: str) -> list[Points]:
     ]
 
 
-def cost(source: Source, look: Look) -> Chart:
+def cost(source: PlotSource, look: Look) -> Chart:
     """Plot each run's cost against its result: money if known, else hours."""
     money = any(math.isfinite(run.cost) and run.cost > 0 for run in source.runs)
     axis = "cost" if money else "hours"
@@ -56,7 +67,7 @@ def cost(source: Source, look: Look) -> Chart:
         return empty(title, "no finished runs yet" if source.valued else source.why_none)
     sound = [run for run in source.sound if _spent(run, money) is not None]
     spent = [_spent(run, money) or 0.0 for run in sound]
-    series: list[Line | Points] = []
+    series: list[Polyline | Points] = []
     for n, (name, part) in enumerate(groups(runs, source.check(look.by or SWEEP))):
         own = [_spent(run, money) or 0.0 for run in part]
         texts = [run.row.name for run in part]
@@ -65,13 +76,13 @@ def cost(source: Source, look: Look) -> Chart:
     return Chart(title, [Panel(series, look.axis_x(axis), look.axis_y(source.metric))])
 
 
-def _spent(run: Seen, money: bool) -> float | None:
+def _spent(run: PlotRun, money: bool) -> float | None:
     if money:
         return run.cost if math.isfinite(run.cost) else None
     return run.row.seconds / 3600 if run.row.seconds else None
 
 
-def _front(spent: list[float], values: list[float], sign: int) -> Line:
+def _front(spent: list[float], values: list[float], sign: int) -> Polyline:
     """Runs that no cheaper one beats."""
     best, x, y = -math.inf, [], []
     for cheap, value in sorted(zip(spent, values, strict=True)):
@@ -79,10 +90,10 @@ def _front(spent: list[float], values: list[float], sign: int) -> Line:
             best = sign * value
             x.append(cheap)
             y.append(value)
-    return Line(x, y, "no cheaper run is better", GREY, 1.4, steps=True)
+    return Polyline(x, y, "no cheaper run is better", GREY, 1.4, steps=True)
 
 
-def completion(source: Source, look: Look) -> Chart:
+def completion(source: PlotSource, look: Look) -> Chart:
     """Plot the number of runs in each state, by sweep or by `--by`."""
     key = source.check(look.by) if look.by else _natural(source)
     title = f"Runs by {key} and state"
@@ -100,7 +111,7 @@ def completion(source: Source, look: Look) -> Chart:
     return Chart(title, [Panel(bars[::-1], Axis("runs"))], note=f"{done} of {len(source.runs)} done")
 
 
-def _natural(source: Source) -> str:
+def _natural(source: PlotSource) -> str:
     rounds = {run.round for run in source.runs}
     one = len({run.row.sweep for run in source.runs}) == 1
     return ROUND if one and len(rounds) > 1 else SWEEP

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from statistics import fmean
 
-from hostler.analysis.plots.chart import GREY, PALETTE, Chart, Line, Panel, Points, empty
+from hostler.analysis.plots.chart import GREY, PALETTE, Chart, Panel, Points, Polyline, empty
 from hostler.analysis.plots.look import Look
-from hostler.analysis.plots.source import SECTION, Source, groups, label, positions
+from hostler.analysis.plots.source import SECTION, PlotSource, groups, label, positions
 
 
-def results(source: Source, look: Look) -> Chart:
+def results(source: PlotSource, look: Look) -> Chart:
     title = f"{source.label} by {(key := _key(source, look))}"
     runs = source.valued
     if not runs:
@@ -17,12 +17,12 @@ def results(source: Source, look: Look) -> Chart:
     places, marks, wide = positions(runs, key)
     at = dict(zip((run.row.id for run in runs), places, strict=True))
     lines = groups(runs, look.legend) if look.legend else [("", runs)]
-    series: list[Line | Points] = []
+    series: list[Polyline | Points] = []
     for n, (name, part) in enumerate(lines):
         colour = PALETTE[n % len(PALETTE)]
         means = [(at[own[0].row.id], fmean(run.value for run in own)) for _, own in groups(part, key)]
         series.append(
-            Line([x for x, _ in means], [y for _, y in means], name or "mean", colour if name else GREY)
+            Polyline([x for x, _ in means], [y for _, y in means], name or "mean", colour if name else GREY)
         )
         series.append(
             Points(
@@ -39,7 +39,7 @@ def results(source: Source, look: Look) -> Chart:
     return Chart(title, [Panel(series, look.axis_x(key, marks, wide), look.axis_y(source.metric))], note=note)
 
 
-def _key(source: Source, look: Look) -> str:
+def _key(source: PlotSource, look: Look) -> str:
     if look.by:
         return source.check(look.by)
     if any(run.row.section for run in source.runs):

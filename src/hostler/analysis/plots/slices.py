@@ -11,14 +11,14 @@ import numpy as np
 from hostler.analysis.plots.chart import PALETTE, Chart, Heat, Panel, Points, empty
 from hostler.analysis.plots.importance import importances
 from hostler.analysis.plots.look import Look
-from hostler.analysis.plots.source import Source, label, positions
+from hostler.analysis.plots.source import PlotSource, label, positions
 from hostler.errors import UsageError
 
 PANELS = 12
 CELLS = 40
 
 
-def slices(source: Source, look: Look) -> Chart:
+def slices(source: PlotSource, look: Look) -> Chart:
     """A panel for each parameter; the colour is when the run was taken."""
     title = f"{source.label} along each parameter"
     runs = source.valued
@@ -37,7 +37,7 @@ def slices(source: Source, look: Look) -> Chart:
     return Chart(title, panels, columns=min(3, len(panels)), note=note, scale="run", legend=False)
 
 
-def contour(source: Source, look: Look) -> Chart:
+def contour(source: PlotSource, look: Look) -> Chart:
     """The metric over two parameters, between runs as a mean weighted by closeness."""
     title = f"{source.label} over two parameters"
     runs = source.valued
@@ -64,7 +64,7 @@ def contour(source: Source, look: Look) -> Chart:
     )
 
 
-def _two(source: Source) -> list[str]:
+def _two(source: PlotSource) -> list[str]:
     shares = importances(source)
     return sorted(source.varying, key=lambda key: -shares.get(key, 0.0))[:2]
 

@@ -28,7 +28,7 @@ SECTION, ROUND, SWEEP, STATE = "section", "round", "sweep", "state"  # besides p
 
 
 @dataclass(frozen=True)
-class Seen:
+class PlotRun:
     """A run as a plot sees it."""
 
     row: Row
@@ -53,10 +53,10 @@ class Curve:
 
 
 @dataclass(frozen=True)
-class Source:
+class PlotSource:
     """Runs of a store and a metric to look at. `read` gets curves when a plot wants them."""
 
-    runs: Sequence[Seen]
+    runs: Sequence[PlotRun]
     metric: str
     goal: str
     title: str
@@ -74,16 +74,16 @@ class Source:
         return -1 if self.goal == "min" else 1
 
     @cached_property
-    def valued(self) -> list[Seen]:
+    def valued(self) -> list[PlotRun]:
         return [run for run in self.runs if is_drawable(run.value)]
 
     @cached_property
-    def sound(self) -> list[Seen]:
+    def sound(self) -> list[PlotRun]:
         """Runs that may be the best: neither failed nor diverged, whatever they logged last."""
         return [run for run in self.valued if run.row.state not in (FAILED, DIVERGED)]
 
     @cached_property
-    def ranked(self) -> list[Seen]:
+    def ranked(self) -> list[PlotRun]:
         """The best first."""
         return sorted(self.sound, key=lambda run: (-self.sign * run.value, run.row.index))
 
@@ -117,7 +117,7 @@ def source(
     metric: str | None = None,
     goal: str | None = None,
     best: bool = False,
-) -> Source:
+) -> PlotSource:
     """The runs of these sweeps (of all, if none is named). `best`: each run's best value, not its last."""
     rows = chosen(store, sweep)
     names = list(dict.fromkeys(row.sweep for row in rows))
@@ -128,7 +128,7 @@ def source(
     known = _params(made)
     values = _bests(made, name) if best else {row.id: row.metrics.get(name, math.nan) for row in rows}
     runs = [
-        Seen(
+        PlotRun(
             row,
             {**(given := flatten(row.params)), **_others(known.get(row.id, {}), given)},
             _number(values.get(row.id)),
@@ -139,7 +139,7 @@ def source(
     ]
     keys = tuple(dict.fromkeys(key for run in runs for key in run.params))
     title = ", ".join(names[:3]) + (" …" if len(names) > 3 else "")
-    return Source(runs, name, way, title or store.url, keys, _reader(store, names, name, _logged(rows)))
+    return PlotSource(runs, name, way, title or store.url, keys, _reader(store, names, name, _logged(rows)))
 
 
 def _metric(rows: Sequence[Row], asked: str | None) -> str:
@@ -242,9 +242,9 @@ def label(value: Any) -> str:
     return "none" if value is None else text(value)
 
 
-def groups(runs: Iterable[Seen], key: str) -> list[tuple[str, list[Seen]]]:
+def groups(runs: Iterable[PlotRun], key: str) -> list[tuple[str, list[PlotRun]]]:
     """Runs by their value of a key: numbers in order, then texts."""
-    found: dict[str, list[Seen]] = {}
+    found: dict[str, list[PlotRun]] = {}
     order: dict[str, tuple[int, float, str]] = {}
     for run in runs:
         value = run.at(key)
@@ -254,7 +254,7 @@ def groups(runs: Iterable[Seen], key: str) -> list[tuple[str, list[Seen]]]:
     return [(name, found[name]) for name in sorted(found, key=order.__getitem__)]
 
 
-def positions(runs: Sequence[Seen], key: str) -> tuple[list[float], tuple[tuple[float, str], ...], bool]:
+def positions(runs: Sequence[PlotRun], key: str) -> tuple[list[float], tuple[tuple[float, str], ...], bool]:
     """Position of each run on an axis of this key: (places, marks, whether a logarithmic axis suits).
     Numbers keep their values; if any value is not a number, all are named places in a row."""
     values = [run.at(key) for run in runs]

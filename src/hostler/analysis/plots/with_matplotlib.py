@@ -12,7 +12,18 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from hostler.analysis.plots.chart import Axis, Band, Bars, Chart, Heat, Line, Mark, Panel, Points, is_drawable
+from hostler.analysis.plots.chart import (
+    Axis,
+    Bars,
+    Chart,
+    Heat,
+    Mark,
+    Panel,
+    Points,
+    Polyline,
+    ShadedArea,
+    is_drawable,
+)
 
 DPI = 130
 RAMP = ["#443a83", "#2c8e8c", "#f2c14b"]
@@ -95,7 +106,7 @@ def _axis(axes: Any, which: str, axis: Axis) -> None:
 
 
 def _mark(figure: Any, axes: Any, mark: Mark, chart: Chart, left: dict[str, float]) -> None:
-    if isinstance(mark, Line):
+    if isinstance(mark, Polyline):
         style = "steps-post" if mark.steps else "default"
         shown = words(mark.name) if mark.legend and mark.name else "_"
         axes.plot(
@@ -107,7 +118,7 @@ def _mark(figure: Any, axes: Any, mark: Mark, chart: Chart, left: dict[str, floa
             label=shown,
             drawstyle=style,
         )
-    elif isinstance(mark, Band):
+    elif isinstance(mark, ShadedArea):
         axes.fill_between(mark.x, mark.low, mark.high, color=mark.colour, alpha=0.16, linewidth=0)
     elif isinstance(mark, Points):
         _points(figure, axes, mark, chart)

@@ -10,7 +10,18 @@ import math
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from hostler.analysis.plots.chart import Axis, Band, Bars, Chart, Heat, Line, Mark, Panel, Points, is_drawable
+from hostler.analysis.plots.chart import (
+    Axis,
+    Bars,
+    Chart,
+    Heat,
+    Mark,
+    Panel,
+    Points,
+    Polyline,
+    ShadedArea,
+    is_drawable,
+)
 
 GAP = 0.09
 RAMP = [[0, "#443a83"], [0.5, "#2c8e8c"], [1, "#f2c14b"]]
@@ -105,9 +116,9 @@ def _note(text: str, *, bare: bool) -> dict[str, Any]:
 
 
 def _traces(mark: Mark, chart: Chart) -> Iterator[dict[str, Any]]:
-    if isinstance(mark, Line):
+    if isinstance(mark, Polyline):
         yield _line(mark)
-    elif isinstance(mark, Band):
+    elif isinstance(mark, ShadedArea):
         yield from _band(mark)
     elif isinstance(mark, Points):
         yield _points(mark, chart)
@@ -117,7 +128,7 @@ def _traces(mark: Mark, chart: Chart) -> Iterator[dict[str, Any]]:
         yield _heat(mark)
 
 
-def _line(mark: Line) -> dict[str, Any]:
+def _line(mark: Polyline) -> dict[str, Any]:
     shape = {"shape": "hv"} if mark.steps else {}
     return {
         "type": "scatter",
@@ -132,7 +143,7 @@ def _line(mark: Line) -> dict[str, Any]:
     }
 
 
-def _band(mark: Band) -> Iterator[dict[str, Any]]:
+def _band(mark: ShadedArea) -> Iterator[dict[str, Any]]:
     x = [*mark.x, *reversed(mark.x)]
     y = [*mark.high, *reversed(mark.low)]
     colour = tuple(int(mark.colour[i : i + 2], 16) for i in (1, 3, 5))

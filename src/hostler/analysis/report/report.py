@@ -22,10 +22,10 @@ from hostler.analysis.plots.parallel import parallel
 from hostler.analysis.plots.progress import completion, cost, trend
 from hostler.analysis.plots.results import results
 from hostler.analysis.plots.slices import contour, slices
-from hostler.analysis.plots.source import Source, label, source
+from hostler.analysis.plots.source import PlotSource, label, source
 from hostler.records.rows import rows
 from hostler.records.sweep import error_groups, sweeps
-from hostler.records.sweep.error_groups import Group
+from hostler.records.sweep.error_groups import ErrorGroup
 from hostler.records.sweep.metric_advice import advice
 from hostler.records.sweep.summary import Summary, of_sweep
 from hostler.spec.job import Job
@@ -60,7 +60,7 @@ def report(store: Store, sweep: str, *, metric: str | None = None, goal: str | N
     return page(f"{job.called} – hostler", body, figures, data=_rows(seen), script=script)
 
 
-def _charts(seen: Source) -> Iterator[Chart]:
+def _charts(seen: PlotSource) -> Iterator[Chart]:
     look = Look()
     yield trend(seen, look)
     yield best(seen, look)
@@ -77,7 +77,7 @@ def _charts(seen: Source) -> Iterator[Chart]:
     yield completion(seen, look)
 
 
-def _few(seen: Source) -> str | None:
+def _few(seen: PlotSource) -> str | None:
     """A parameter of few values, for lines that average over the rest."""
     counted = [(len({repr(run.at(key)) for run in seen.runs}), key) for key in seen.varying]
     fit = [key for n, key in counted if n <= 8 and key != "seed"]
@@ -88,7 +88,7 @@ def _text(value: Any) -> str:
     return escape("".join(c if c.isprintable() else " " for c in str(value)))
 
 
-def _head(store: Store, job: Job, short: Summary, seen: Source) -> Iterator[str]:
+def _head(store: Store, job: Job, short: Summary, seen: PlotSource) -> Iterator[str]:
     yield "<main><header>"
     yield f"<h1>{_text(job.called)}</h1>"
     when = time.strftime("%Y-%m-%d %H:%M", time.localtime())
@@ -124,7 +124,7 @@ def _unnamed(store: Store, sweep: str) -> Iterator[str]:
         yield f'<p class="muted">{_text(line)}</p>'
 
 
-def _best(seen: Source) -> Iterator[str]:
+def _best(seen: PlotSource) -> Iterator[str]:
     yield "<h2>Best runs, and how to download them</h2>"
     ranked = [run for run in seen.ranked if run.row.state in ("done", "pruned")][:BEST]
     if not ranked:
@@ -142,7 +142,7 @@ def _best(seen: Source) -> Iterator[str]:
     yield "</ol>"
 
 
-def _errors(groups: Sequence[Group]) -> Iterator[str]:
+def _errors(groups: Sequence[ErrorGroup]) -> Iterator[str]:
     yield "<h2>Errors</h2>"
     if not groups:
         yield '<p class="muted">No current errors.</p>'
@@ -162,7 +162,7 @@ def _errors(groups: Sequence[Group]) -> Iterator[str]:
     yield "</div>"
 
 
-def _table_place(seen: Source) -> Iterator[str]:
+def _table_place(seen: PlotSource) -> Iterator[str]:
     yield "<h2>All runs</h2>"
     yield (
         '<div class="bar"><input type="search" id="filter" aria-label="Filter runs" placeholder="Filter">'
@@ -172,7 +172,7 @@ def _table_place(seen: Source) -> Iterator[str]:
     )
 
 
-def _rows(seen: Source) -> dict[str, Any]:
+def _rows(seen: PlotSource) -> dict[str, Any]:
     """The table as columns: facts, metrics, parameters that differ."""
     metrics = sorted({n for run in seen.runs for n in run.row.metrics if not n.startswith("system/")})
     metrics.sort(key=lambda name: name != seen.metric)

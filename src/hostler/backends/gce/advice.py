@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from hostler.backends.capacity import Group
-from hostler.backends.gce.client import Client, Refused
-from hostler.backends.gce.shape import GPUS, Shape
+from hostler.backends.capacity import MachineGroup
+from hostler.backends.gce.client import GceClient, GceRefusal
+from hostler.backends.gce.shape import GPUS, VmShape
 from hostler.errors import CloudUnavailable
 
 LOSS = 0.5  # how much a region where all spot VMs are taken away is worth less
@@ -18,7 +18,7 @@ LOSS = 0.5  # how much a region where all spot VMs are taken away is worth less
 Body = dict[str, Any]
 
 
-def ask(client: Client, found: Shape, groups: Sequence[Group]) -> dict[str, float]:
+def ask(client: GceClient, found: VmShape, groups: Sequence[MachineGroup]) -> dict[str, float]:
     """region → from 0 (none to be had) to 1, of those that answer."""
     scores: dict[str, float] = {}
     for group in groups:
@@ -49,14 +49,14 @@ def preemptions(answer: Body) -> float | None:
     return sum(rates) / len(rates) if rates else None
 
 
-def _answer(client: Client, path: str, asked: Body) -> Body:
+def _answer(client: GceClient, path: str, asked: Body) -> Body:
     try:
         return client.advise(path, asked)
-    except (Refused, CloudUnavailable):
+    except (GceRefusal, CloudUnavailable):
         return {}
 
 
-def history(found: Shape, group: Group) -> Body:
+def history(found: VmShape, group: MachineGroup) -> Body:
     asked: Body = {"machineType": found.machine, "scheduling": {"provisioningModel": "SPOT"}}
     if found.attached:
         asked["guestAccelerators"] = _accelerators(found)
@@ -67,7 +67,7 @@ def history(found: Shape, group: Group) -> Body:
     }
 
 
-def body(found: Shape, group: Group) -> Body:
+def body(found: VmShape, group: MachineGroup) -> Body:
     selection: Body = {"machineTypes": [found.machine]}
     if found.attached:
         selection["guestAccelerators"] = _accelerators(found)
@@ -82,5 +82,5 @@ def body(found: Shape, group: Group) -> Body:
     }
 
 
-def _accelerators(found: Shape) -> list[Body]:
+def _accelerators(found: VmShape) -> list[Body]:
     return [{"acceleratorType": GPUS[found.gpu].type, "acceleratorCount": found.gpus}]

@@ -25,13 +25,13 @@ from hostler.backends.base import (
 )
 from hostler.backends.gce import entrance, hand_vm, manager, names, plans, reasons, removal, watching
 from hostler.backends.gce import shape as shapes
-from hostler.backends.gce.client import Body, Client, Refused
+from hostler.backends.gce.client import Body, GceClient, GceRefusal
 from hostler.backends.gce.images import building, gallery, sources, temporary
-from hostler.backends.gce.manager import Manager
+from hostler.backends.gce.manager import SecretVault
 from hostler.backends.gce.names import last, owner_of
 from hostler.backends.gce.plans import Requests
 from hostler.backends.gce.tokens import client_of, is_loopback
-from hostler.backends.images import Image, Leaving, Recipe
+from hostler.backends.images import BuildLeftover, Image, Recipe
 from hostler.errors import CloudError
 from hostler.remote import wheels
 from hostler.spec.nearest import nearest
@@ -61,12 +61,12 @@ OLDEST = ("3.10.0", ("linux", "x86_64", "glibc", "2.31"))
 
 @dataclass
 class GceBackend:
-    connect: Callable[[Fleet], Client] = client_of
+    connect: Callable[[Fleet], GceClient] = client_of
     pause: Callable[[float], None] = time.sleep
     clock: Callable[[], float] = time.monotonic
     say: Callable[[str], None] = lambda line: None
     capabilities: Capabilities = field(default=CAPABILITIES)
-    _client: Client | None = None  # by which it was asked last
+    _client: GceClient | None = None  # by which it was asked last
 
     def plan(self, fleet: Fleet, launch: Launch) -> Plan:
         project = str(fleet.options.get("project") or env.cloud_project() or "PROJECT")
@@ -88,11 +88,11 @@ class GceBackend:
         client = self._connect(plan.fleet)
         launch = plan.launch or Launch("")
         made = plans.requests(plan.fleet, launch, client.project)
-        launched, new = watching.Watching(client, made, self.pause, self.clock, self.say), list[str]()
+        launched, new = watching.GceWatch(client, made, self.pause, self.clock, self.say), list[str]()
         _check_free(client, made)
         try:
             make(client, made, new)
-        except (Refused, Undone) as error:
+        except (GceRefusal, Undone) as error:
             raise (launched.undone(error) if new else error) from None
         launched.until_ready(new=bool(new))
         return [_worker(body, made.name) for body in self._instances(client, plan.fleet)]
@@ -140,7 +140,7 @@ class GceBackend:
     def remove(self, fleet: Fleet, found: Sequence[Thing]) -> None:
         self._remove(self._connect(fleet), fleet, found)
 
-    def vault(self, fleet: Fleet) -> Manager | None:
+    def vault(self, fleet: Fleet) -> SecretVault | None:
         return self._manager(self._connect(fleet), fleet)
 
     def keep(self, fleet: Fleet, launch: Launch, idle: float) -> WorkerInfo:
@@ -177,32 +177,32 @@ class GceBackend:
         parts = shapes.GPU_IMAGE.split("/")
         return f"{parts[1]}/{parts[-1]}"
 
-    def leavings(self, fleet: Fleet) -> Sequence[Leaving]:
+    def leavings(self, fleet: Fleet) -> Sequence[BuildLeftover]:
         return gallery.leavings(self._connect(fleet))
 
-    def sweep_up(self, fleet: Fleet, found: Sequence[Leaving]) -> None:
+    def sweep_up(self, fleet: Fleet, found: Sequence[BuildLeftover]) -> None:
         gallery.sweep_up(self._connect(fleet), found)
 
-    def _connect(self, fleet: Fleet) -> Client:
+    def _connect(self, fleet: Fleet) -> GceClient:
         self._client = self.connect(fleet)
         return self._client
 
-    def _manager(self, client: Client, fleet: Fleet) -> Manager | None:
+    def _manager(self, client: GceClient, fleet: Fleet) -> SecretVault | None:
         wanted = bool(fleet.options.get("secret_manager"))
-        return Manager(manager.client_for(client), owner_of(fleet)) if wanted else None
+        return SecretVault(manager.client_for(client), owner_of(fleet)) if wanted else None
 
-    def _things(self, client: Client, fleet: Fleet, *, everywhere: bool = False) -> Sequence[Thing]:
+    def _things(self, client: GceClient, fleet: Fleet, *, everywhere: bool = False) -> Sequence[Thing]:
         vault = self._manager(client, fleet)
         found = removal.things(client, owner_of(fleet), everywhere=everywhere)
         return [*found, *(vault.things(everywhere=everywhere) if vault else ())]
 
-    def _remove(self, client: Client, fleet: Fleet, found: Sequence[Thing]) -> None:
+    def _remove(self, client: GceClient, fleet: Fleet, found: Sequence[Thing]) -> None:
         removal.remove(client, found)
         for thing in found:
             if thing.kind == manager.KIND:
                 manager.discard(manager.client_for(client), thing.path)
 
-    def _instances(self, client: Client, fleet: Fleet) -> Sequence[Body]:
+    def _instances(self, client: GceClient, fleet: Fleet) -> Sequence[Body]:
         return [*client.aggregated("instances", filter=owner_of(fleet).filter)]
 
 
@@ -210,11 +210,11 @@ def open_backend(fleet: Fleet | None = None) -> GceBackend:
     return GceBackend()
 
 
-def _check_zone(client: Client, fleet: Fleet, zone: str) -> None:
+def _check_zone(client: GceClient, fleet: Fleet, zone: str) -> None:
     """CloudError if there is none of this name, with those that are near."""
     try:
         client.get(f"zones/{zone}")
-    except Refused as error:
+    except GceRefusal as error:
         if error.status != 404 or error.why != reasons.reason("notFound"):
             raise
         near = nearest(zone, (str(one["name"]) for one in client.list("zones")))
@@ -224,7 +224,7 @@ def _check_zone(client: Client, fleet: Fleet, zone: str) -> None:
         ) from None
 
 
-def _check_free(client: Client, made: Requests) -> None:
+def _check_free(client: GceClient, made: Requests) -> None:
     """The names are this fleet's, or nobody's: not the same fleet's with another store either."""
     wanted = (made.name, f"{made.name}{names.ON_DEMAND}")
     for thing in removal.described(client):
@@ -232,19 +232,19 @@ def _check_free(client: Client, made: Requests) -> None:
             raise names.taken(thing, client.project)
 
 
-def make(client: Client, made: Requests, new: list[str]) -> None:
+def make(client: GceClient, made: Requests, new: list[str]) -> None:
     """Template and groups, those that are not there yet; groups that have shrunk are filled again."""
     for path, body in made:
         if make_one(client, path, body):
             new.append(body["name"])
 
 
-def make_one(client: Client, path: str, body: Body) -> bool:
+def make_one(client: GceClient, path: str, body: Body) -> bool:
     """Whether it was not there."""
     try:
         client.insert(path, body)
         return True
-    except Refused as error:
+    except GceRefusal as error:
         there = client.find(f"{path}/{body['name']}")
         if there is None or names.described(there) != names.described(body):
             raise (names.taken(there, client.project) if there else error) from None

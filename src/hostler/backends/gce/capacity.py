@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from hostler.backends.capacity import Group, Size
+from hostler.backends.capacity import MachineGroup, Size
 from hostler.backends.gce import groups, prices, shape
 from hostler.spec.project import Fleet
 
 
-def split(fleet: Fleet, count: int) -> tuple[tuple[Group, ...], tuple[Group, ...]]:
+def split(fleet: Fleet, count: int) -> tuple[tuple[MachineGroup, ...], tuple[MachineGroup, ...]]:
     """Groups that are made at once, and those that stand in for spot ones."""
     found = shape.shape(fleet)
     made = groups.split(found, fleet.name, count)

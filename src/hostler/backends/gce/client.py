@@ -2,7 +2,7 @@
 
 Every change carries a `requestId`, so that one whose answer was lost is asked for again and done once. What
 asks to wait is asked again, a bounded time. Errors that come with a finished operation are raised like
-those of a call: `Refused`.
+those of a call: `GceRefusal`.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ PAGE = 500
 Body = dict[str, Any]
 
 
-class Refused(CloudError):
+class GceRefusal(CloudError):
     """Compute Engine said no; `why` is what that means, `code` and `status` what it said."""
 
     def __init__(self, what: str, why: Reason, code: str, said: str, status: int = 0) -> None:
@@ -41,7 +41,7 @@ class Refused(CloudError):
 
 
 @dataclass
-class Client:
+class GceClient:
     """`token` gives a bearer token, or '' where none is wanted."""
 
     project: str
@@ -70,7 +70,7 @@ class Client:
         """The thing at a path; None if it does not exist."""
         try:
             return self.get(path, **query)
-        except Refused as error:
+        except GceRefusal as error:
             if error.status != 404:
                 raise
             return None
@@ -113,14 +113,14 @@ class Client:
         """False if it was gone already."""
         try:
             self.change("DELETE", path)
-        except Refused as error:
+        except GceRefusal as error:
             if error.status == 404 or reasons.reason(error.code) == reasons.reason("notFound"):
                 return False
             raise
         return True
 
     def finish(self, operation: Body) -> None:
-        """Wait for an operation; Refused if it failed. Google's own wait is best effort, so this loops."""
+        """Wait for an operation; GceRefusal if it failed. Google's own wait is best effort, so this loops."""
         path, end = _path_of(operation), self.clock() + OPERATION
         while operation.get("status") != "DONE":
             if self.clock() >= end:
@@ -147,8 +147,8 @@ class Client:
         while True:
             try:
                 return self._once(verb, path, query, body)
-            except (Refused, CloudUnavailable) as error:
-                again = not isinstance(error, Refused) or error.why.then == AGAIN
+            except (GceRefusal, CloudUnavailable) as error:
+                again = not isinstance(error, GceRefusal) or error.why.then == AGAIN
                 if not again or self.clock() + wait >= end:
                     raise
             self.pause(wait)
@@ -173,20 +173,20 @@ class Client:
             ) from None
 
 
-def failed(what: str, error: Mapping[str, Any]) -> Refused:
+def failed(what: str, error: Mapping[str, Any]) -> GceRefusal:
     """An error of an operation, or of a group's last attempt, as an exception."""
     code, said = str(error.get("code", "")), str(error.get("message", ""))
-    return Refused(what, reasons.reason(code, said), code, said)
+    return GceRefusal(what, reasons.reason(code, said), code, said)
 
 
-def _refused(what: str, status: int, data: bytes) -> Refused:
+def _refused(what: str, status: int, data: bytes) -> GceRefusal:
     try:
         told = json.loads(data)["error"]
         said = str(told.get("message", ""))
         code = str((told.get("errors") or [{}])[0].get("reason", "") or _detailed(told))
     except (ValueError, KeyError, TypeError, AttributeError):
         code, said = "", data[:200].decode(errors="replace").strip()
-    return Refused(what, reasons.of_call(status, code, said), code, said, status)
+    return GceRefusal(what, reasons.of_call(status, code, said), code, said, status)
 
 
 def _detailed(told: Mapping[str, Any]) -> str:

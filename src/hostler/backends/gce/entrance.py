@@ -7,15 +7,15 @@ known before the first connection, and checks are never switched off.
 from __future__ import annotations
 
 from hostler.backends.base import Address
-from hostler.backends.gce.client import Body, Client
-from hostler.backends.gce.names import KEPT, Owner, last
+from hostler.backends.gce.client import Body, GceClient
+from hostler.backends.gce.names import KEPT, GceOwner, last
 from hostler.backends.gce.plans import USER
 from hostler.errors import CloudUnavailable, MissingError
 
 KEYS = "hostkeys/"  # the guest attributes in which Google's own agent tells them
 
 
-def address(client: Client, owner: Owner, machine: str) -> Address:
+def address(client: GceClient, owner: GceOwner, machine: str) -> Address:
     """Address of the VM of this name; '' is the one for hand work, or the only one."""
     running = [
         body
@@ -49,7 +49,7 @@ def _ip(body: Body) -> str:
     raise CloudUnavailable(f"{body['name']} has no address yet", "try again in a moment")
 
 
-def _host_keys(client: Client, body: Body) -> tuple[str, ...]:
+def _host_keys(client: GceClient, body: Body) -> tuple[str, ...]:
     path = f"zones/{last(body['zone'])}/instances/{body['name']}/getGuestAttributes"
     found = client.find(path, queryPath=KEYS) or {}
     items = (found.get("queryValue") or {}).get("items") or ()

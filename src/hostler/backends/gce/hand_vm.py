@@ -11,7 +11,7 @@ from typing import Any
 from hostler.backends.base import Launch
 from hostler.backends.capacity import REGION, ZONE
 from hostler.backends.gce import names, plans, shape, template
-from hostler.backends.gce.client import Client, Refused
+from hostler.backends.gce.client import GceClient, GceRefusal
 from hostler.backends.gce.names import KEPT, owner_of
 from hostler.errors import CloudUnavailable
 from hostler.spec.project import Fleet
@@ -36,7 +36,11 @@ def body(fleet: Fleet, launch: Launch, project: str, zone: str, *, spot: bool, i
 
 
 def make(
-    client: Client, fleet: Fleet, launch: Launch, idle: float, say: Callable[[str], None] = lambda line: None
+    client: GceClient,
+    fleet: Fleet,
+    launch: Launch,
+    idle: float,
+    say: Callable[[str], None] = lambda line: None,
 ) -> str:
     """The path of the VM, made in the first zone that has one; one that is there already is as good."""
     found, owner = shape.shape(fleet), owner_of(fleet)
@@ -54,7 +58,7 @@ def make(
                     f"zones/{zone}/instances", body(fleet, launch, client.project, zone, spot=spot, idle=idle)
                 )
                 return f"zones/{zone}/instances/{name}"
-            except Refused as error:
+            except GceRefusal as error:
                 if error.why.then not in (ZONE, REGION):
                     raise
                 out.append(f"{zone}: {error.why.words}")

@@ -16,7 +16,7 @@ from urllib.error import URLError
 
 from hostler import env
 from hostler.backends.gce import removal
-from hostler.backends.gce.client import GOOGLE, Client
+from hostler.backends.gce.client import GOOGLE, GceClient
 from hostler.backends.gce.names import last, region_of
 from hostler.backends.local.host import LocalHost
 from hostler.backends.metadata import Token, get_attribute, get_metadata, put_guest_attribute, watch_metadata
@@ -34,7 +34,7 @@ class Vm:
     name: str
     zone: str
     settings: Mapping[str, Any]
-    client: Client = field(repr=False)
+    client: GceClient = field(repr=False)
 
     @property
     def path(self) -> str:
@@ -53,7 +53,7 @@ class GceHost(LocalHost):
     @cached_property
     def vm(self) -> Vm:
         settings = get_attribute("hostler-settings")
-        client = Client(str(settings["project"]), env.cloud_endpoint() or GOOGLE, Token())
+        client = GceClient(str(settings["project"]), env.cloud_endpoint() or GOOGLE, Token())
         return Vm(get_metadata("instance/name"), last(get_metadata("instance/zone")), settings, client)
 
     def watch(self, on_notice: Callable[[], None]) -> None:

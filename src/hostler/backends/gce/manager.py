@@ -18,8 +18,8 @@ from hostler import env
 from hostler.backends import cloud
 from hostler.backends.base import Thing
 from hostler.backends.gce import names
-from hostler.backends.gce.client import Body, Client, Refused
-from hostler.backends.gce.names import Owner
+from hostler.backends.gce.client import Body, GceClient, GceRefusal
+from hostler.backends.gce.names import GceOwner
 from hostler.backends.gce.template import rfc3339
 from hostler.backends.metadata import Token
 from hostler.errors import CloudError, MissingError, UsageError
@@ -35,11 +35,11 @@ _GONE = "the secrets of this launch are gone from Secret Manager"
 
 
 @dataclass(frozen=True)
-class Manager:
+class SecretVault:
     """The vault of one fleet. `client` speaks with Secret Manager."""
 
-    client: Client
-    owner: Owner
+    client: GceClient
+    owner: GceOwner
 
     def place(self, launch: str, names: Sequence[str]) -> str:
         return f"{WHERE}{self.client.project}/{self._prefix(launch)}:{','.join(sorted(names))}"
@@ -68,7 +68,7 @@ class Manager:
             more = {"pageToken": token} if token else {}
             try:
                 page = self.client.get("secrets", filter=f"name:{cloud.PREFIX}", pageSize=PAGE, **more)
-            except Refused as error:
+            except GceRefusal as error:
                 raise in_words(error, self.client.project) from None
             yield from page.get("secrets", ())
             token = page.get("nextPageToken", "")
@@ -93,19 +93,19 @@ class Manager:
             self._make(name, body)
             payload = {"data": base64.b64encode(value).decode(), "dataCrc32c": str(crc32c(value))}
             self.client.ask_again("POST", f"secrets/{name}:addVersion", {"payload": payload})
-        except Refused as error:
+        except GceRefusal as error:
             raise in_words(error, self.client.project) from None
 
     def _make(self, name: str, body: Body) -> None:
         """Make a secret; an existing one is this launch's: an answer was lost, or the launch is repeated."""
         try:
             self.client.ask_again("POST", "secrets", body, secretId=name)
-        except Refused as error:
+        except GceRefusal as error:
             if error.status != 409:
                 raise
 
 
-def client_for(compute: Client) -> Client:
+def client_for(compute: GceClient) -> GceClient:
     """Secret Manager as the one who asks Compute Engine reaches it; an emulator answers for both."""
     parts = urlsplit(compute.endpoint)
     emulated = (parts.hostname or "") in ("127.0.0.1", "localhost", "::1")
@@ -129,18 +129,18 @@ def forget(where: str) -> None:
             return
 
 
-def discard(client: Client, path: str) -> bool:
+def discard(client: GceClient, path: str) -> bool:
     """Whether it was there."""
     try:
         client.ask_again("DELETE", path)
-    except Refused as error:
+    except GceRefusal as error:
         if error.status == 404:
             return False
         raise in_words(error, client.project) from None
     return True
 
 
-def in_words(error: Refused, project: str) -> CloudError:
+def in_words(error: GceRefusal, project: str) -> CloudError:
     """Error for a refusal, with what to do."""
     if error.code in ("SERVICE_DISABLED", "accessNotConfigured"):
         return CloudError(
@@ -170,17 +170,17 @@ def _crc_row(n: int) -> int:
     return n
 
 
-def _followed(where: str) -> tuple[Client, dict[str, str]]:
+def _followed(where: str) -> tuple[GceClient, dict[str, str]]:
     place, _, variables = where.rpartition(":")
     project, _, prefix = place.partition("/")
-    compute = Client(project, env.cloud_endpoint() or GOOGLE, Token())
+    compute = GceClient(project, env.cloud_endpoint() or GOOGLE, Token())
     return client_for(compute), {name: f"secrets/{prefix}{name}" for name in variables.split(",") if name}
 
 
-def _read(client: Client, path: str) -> str:
+def _read(client: GceClient, path: str) -> str:
     try:
         payload = client.get(f"{path}/versions/latest:access")["payload"]
-    except Refused as error:
+    except GceRefusal as error:
         if error.status == 404:
             raise MissingError(
                 f"{_GONE}: {path}", "hostler down and hostler up start machines that have them"

@@ -20,7 +20,7 @@ ON_DEMAND = "-od"  # what ends the names of the group that stands in for spot
 KEPT = "keep"  # in the place of a generation: a VM for hand work
 
 
-class Owner(cloud.Owner):
+class GceOwner(cloud.Owner):
     """An owner as Compute Engine is asked for its things."""
 
     @property
@@ -37,14 +37,14 @@ class Owner(cloud.Owner):
         return labels_of(thing) == self.labels
 
 
-def owner_of(fleet: Fleet) -> Owner:
-    return Owner(*cloud.scope_of(fleet))
+def owner_of(fleet: Fleet) -> GceOwner:
+    return GceOwner(*cloud.scope_of(fleet))
 
 
 def labels_of(thing: Mapping[str, Any]) -> dict[str, str]:
     """Whose a thing is, in the words of labels: its own, or what the description of one without says."""
     if said := described(thing):
-        return Owner(str(said["project"]), str(said["fleet"]), str(said["store"])).labels
+        return GceOwner(str(said["project"]), str(said["fleet"]), str(said["store"])).labels
     return {name: str((thing.get("labels") or {}).get(name, "")) for name in (PROJECT, FLEET, STORE)}
 
 

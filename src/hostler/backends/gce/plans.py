@@ -11,10 +11,10 @@ from hostler import env
 from hostler import settings as hostler_settings
 from hostler.backends import cloud
 from hostler.backends.base import Launch
-from hostler.backends.capacity import Group
+from hostler.backends.capacity import MachineGroup
 from hostler.backends.gce import groups, shape, template
-from hostler.backends.gce.names import ON_DEMAND, Owner, last, owner_of
-from hostler.backends.gce.shape import Shape
+from hostler.backends.gce.names import ON_DEMAND, GceOwner, last, owner_of
+from hostler.backends.gce.shape import VmShape
 from hostler.errors import UsageError
 from hostler.spec.project import Fleet
 from hostler.spec.units import show_duration
@@ -37,12 +37,12 @@ class Requests:
 
     project: str
     name: str
-    found: Shape
-    owner: Owner
+    found: VmShape
+    owner: GceOwner
     described: str
     settings: Body
-    groups: tuple[Group, ...]
-    spare: tuple[Group, ...]
+    groups: tuple[MachineGroup, ...]
+    spare: tuple[MachineGroup, ...]
 
     @property
     def deadline(self) -> float:
@@ -52,7 +52,7 @@ class Requests:
         name = self.name if spot == bool(self.found.spot) else f"{self.name}{ON_DEMAND}"
         return template.template(self.owner, name, self.described, self.found, self.settings, spot=spot)
 
-    def group(self, group: Group) -> Body:
+    def group(self, group: MachineGroup) -> Body:
         name = self.template(spot=group.spot)["name"]
         url = f"projects/{self.project}/"
         return groups.body(group, f"{url}global/instanceTemplates/{name}", self.described, url)
@@ -81,7 +81,11 @@ def requests(fleet: Fleet, launch: Launch, project: str) -> Requests:
 
 
 def settings(
-    fleet: Fleet, launch: Launch, project: str, made: tuple[Group, ...], spare: tuple[Group, ...]
+    fleet: Fleet,
+    launch: Launch,
+    project: str,
+    made: tuple[MachineGroup, ...],
+    spare: tuple[MachineGroup, ...],
 ) -> Body:
     """Settings that a VM gets; everybody who sees the project may read them."""
     templates = dict.fromkeys(group.name for group in (*made, *spare))
@@ -130,7 +134,7 @@ def warnings(made: Requests, launch: Launch) -> list[str]:
     return [*shape.warnings(made.found), *([_meeting(made.found, launch)] if unsure else [])]
 
 
-def _meeting(found: Shape, launch: Launch) -> str:
+def _meeting(found: VmShape, launch: Launch) -> str:
     """Rule the network needs where one run takes several VMs. Nobody but its owner knows its rules."""
     name, ports = last(found.network) or "NETWORK", launch.variables.get(env.PORTS, "")
     where = f"TCP, {f'ports {ports}' if ports else 'any port'}"
@@ -143,7 +147,7 @@ def _meeting(found: Shape, launch: Launch) -> str:
     )
 
 
-def _is_default(found: Shape) -> bool:
+def _is_default(found: VmShape) -> bool:
     return last(found.network) == DEFAULT
 
 

@@ -37,11 +37,11 @@ def price(fleet: Fleet, workers: int) -> FleetPrice:
     return by_table(fleet, workers, own_table(), settings.sizes().disk_price)
 
 
-def own_table() -> Table:
+def own_table() -> PriceTable:
     return load(env.prices() or OWN)
 
 
-def by_table(fleet: Fleet, workers: int, table: Table, disk_price: float = 0.0) -> FleetPrice:
+def by_table(fleet: Fleet, workers: int, table: PriceTable, disk_price: float = 0.0) -> FleetPrice:
     """For so many workers of the fleet. `disk_price`: of a GB, a month. Pure."""
     spot = fleet.options.get("spot", True)
     zones = tuple(sorted(_zones(fleet, table, disk_price), key=lambda one: _dearest(one, spot) or 0.0))
@@ -64,14 +64,14 @@ def _dearest(one: ZonePrice, spot: bool | str) -> float | None:
     return max(one.on_demand, one.spot or 0.0)
 
 
-def _zones(fleet: Fleet, table: Table, disk_price: float) -> Iterator[ZonePrice]:
+def _zones(fleet: Fleet, table: PriceTable, disk_price: float) -> Iterator[ZonePrice]:
     machine, (gpu, count) = _machine(fleet, table), _gpus(fleet, table)
     disk = (fleet.options.get("disk") or DISK) / GB * disk_price / MONTH
     there = {zone: rate for zone, rate in _spread(machine) if gpu is None or zone in dict(_spread(gpu))}
     if not there:
         raise UsageError(f"fleet {fleet.name}: no zone has {machine.name} with {gpu.name if gpu else ''}")
     for zone in _wanted(fleet, sorted(there), machine.name):
-        more = dict(_spread(gpu))[zone] if gpu else Rate("", 0.0, 0.0)
+        more = dict(_spread(gpu))[zone] if gpu else RegionPrice("", 0.0, 0.0)
         yield ZonePrice(
             zone,
             _sum(there[zone].on_demand, more.on_demand, count, disk),
@@ -83,7 +83,7 @@ def _sum(machine: float | None, gpu: float | None, count: float, disk: float) ->
     return None if machine is None or gpu is None else round(machine + gpu * count + disk, 6)
 
 
-def _spread(kind: Kind) -> Iterator[tuple[str, Rate]]:
+def _spread(kind: Kind) -> Iterator[tuple[str, RegionPrice]]:
     return ((f"{region}-{zone}", rate) for region, rate in kind.rates.items() for zone in rate.zones)
 
 
@@ -109,7 +109,7 @@ def _wanted(fleet: Fleet, known: Sequence[str], machine: str) -> list[str]:
     return left
 
 
-def _machine(fleet: Fleet, table: Table) -> Kind:
+def _machine(fleet: Fleet, table: PriceTable) -> Kind:
     name = str(fleet.options["machine"])
     if name in table.machines:
         return table.machines[name]
@@ -123,14 +123,14 @@ def _machine(fleet: Fleet, table: Table) -> Kind:
     return made
 
 
-def _custom(name: str, family: str, vcpus: int, memory: float, table: Table) -> Kind | None:
+def _custom(name: str, family: str, vcpus: int, memory: float, table: PriceTable) -> Kind | None:
     """By the family's standard machines, for the larger of its parts: what it costs at most."""
     base = next((kind for key, kind in table.machines.items() if key.startswith(f"{family}-standard-")), None)
     if base is None:
         return None
     times = CUSTOM * max(vcpus / base.vcpus, memory / base.memory)
     scaled = {
-        region: Rate(rate.zones, _times(rate.on_demand, times), _times(rate.spot, times))
+        region: RegionPrice(rate.zones, _times(rate.on_demand, times), _times(rate.spot, times))
         for region, rate in base.rates.items()
     }
     return Kind(name, vcpus, memory, scaled)
@@ -140,7 +140,7 @@ def _times(cost: float | None, times: float) -> float | None:
     return None if cost is None else cost * times
 
 
-def _gpus(fleet: Fleet, table: Table) -> tuple[Kind | None, float]:
+def _gpus(fleet: Fleet, table: PriceTable) -> tuple[Kind | None, float]:
     """The GPUs of a VM: those its machine type comes with, or those it is given."""
     asked = fleet.options.get("gpu")
     if not asked:
@@ -177,7 +177,7 @@ OWN = Path(__file__).parent / "gce_prices.txt"
 
 
 @dataclass(frozen=True)
-class Rate:
+class RegionPrice:
     """In one region: which zones have it, and what it costs an hour; None where it is not sold so."""
 
     zones: str  # their letters
@@ -192,18 +192,18 @@ class Kind:
     name: str
     vcpus: float = 0.0
     memory: float = 0.0  # GiB
-    rates: Mapping[str, Rate] = field(default_factory=dict)  # region → rate
+    rates: Mapping[str, RegionPrice] = field(default_factory=dict)  # region → rate
 
 
 @dataclass(frozen=True)
-class Table:
+class PriceTable:
     date: str
     machines: Mapping[str, Kind]
     gpus: Mapping[str, Kind]
 
 
 @lru_cache(maxsize=2)
-def load(path: Path = OWN) -> Table:
+def load(path: Path = OWN) -> PriceTable:
     """The table of a file; UsageError with its line where it is none."""
     try:
         lines = path.read_text(encoding="utf-8").splitlines()
@@ -227,14 +227,14 @@ def load(path: Path = OWN) -> Table:
                 raise ValueError(f"{words[0]!r} is neither machine, gpu nor date")
         except (ValueError, IndexError) as error:
             raise UsageError(f"{path}:{n}: {error}", hint=f"the form is that of {OWN.name}") from None
-    return Table(date, machines, gpus)
+    return PriceTable(date, machines, gpus)
 
 
-def _rates(words: Iterable[str]) -> dict[str, Rate]:
+def _rates(words: Iterable[str]) -> dict[str, RegionPrice]:
     found = {}
     for word in words:
         region, zones, on_demand, spot = word.split(":")
-        found[region] = Rate(zones, _price(on_demand), _price(spot))
+        found[region] = RegionPrice(zones, _price(on_demand), _price(spot))
     return found
 
 

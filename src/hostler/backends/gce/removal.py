@@ -12,15 +12,15 @@ from concurrent.futures import ThreadPoolExecutor
 from hostler.backends import cloud
 from hostler.backends.base import Thing
 from hostler.backends.gce import names
-from hostler.backends.gce.client import Body, Client, Refused
-from hostler.backends.gce.names import Owner, last
+from hostler.backends.gce.client import Body, GceClient, GceRefusal
+from hostler.backends.gce.names import GceOwner, last
 
 GROUP, TEMPLATE, VM, DISK = "group", "template", "VM", "disk"
 ORDER = (GROUP, TEMPLATE, VM, DISK)
 AT_ONCE = 16
 
 
-def things(client: Client, owner: Owner, *, everywhere: bool = False) -> list[Thing]:
+def things(client: GceClient, owner: GceOwner, *, everywhere: bool = False) -> list[Thing]:
     """All that is there of a fleet; `everywhere`: of every fleet of its project, other stores' too, which are
     not `ours`."""
     wanted = f"labels.{cloud.PROJECT}:*" if everywhere else owner.filter
@@ -30,7 +30,7 @@ def things(client: Client, owner: Owner, *, everywhere: bool = False) -> list[Th
     return owner.things(found, everywhere=everywhere)
 
 
-def remove(client: Client, found: Iterable[Thing]) -> None:
+def remove(client: GceClient, found: Iterable[Thing]) -> None:
     """All of them, kind by kind; disks of VMs go with these."""
     known = list(found)
     for kind in ORDER:
@@ -39,17 +39,17 @@ def remove(client: Client, found: Iterable[Thing]) -> None:
             list(pool.map(lambda path: discard(client, path), some))
 
 
-def discard(client: Client, path: str) -> bool:
+def discard(client: GceClient, path: str) -> bool:
     """Whether it was there. A disk that is still a VM's goes with the VM."""
     try:
         return client.delete(path)
-    except Refused:
+    except GceRefusal:
         if client.find(path) is None:
             return False
         raise
 
 
-def tear_down(client: Client, groups: Sequence[str], templates: Sequence[str]) -> None:
+def tear_down(client: GceClient, groups: Sequence[str], templates: Sequence[str]) -> None:
     """Remove everything a launch made, except VMs that were taken out of their group."""
     for path in groups:
         discard(client, path)
@@ -57,50 +57,50 @@ def tear_down(client: Client, groups: Sequence[str], templates: Sequence[str]) -
         discard(client, f"global/instanceTemplates/{name}")
 
 
-def leave(client: Client, vm: str, group: str) -> None:
+def leave(client: GceClient, vm: str, group: str) -> None:
     """Have this VM removed, and its group's size lowered so that it is not brought back. Nobody waits: it is
     the VM itself that asks."""
     try:
         client.begin("POST", f"{group}/deleteInstances", {"instances": [vm]})
-    except Refused:
+    except GceRefusal:
         vanish(client, vm)
 
 
-def vanish(client: Client, vm: str) -> None:
+def vanish(client: GceClient, vm: str) -> None:
     """Have the VM that asks removed; it is in no group."""
     if client.find(vm) is not None:
         client.begin("DELETE", vm)
 
 
-def abandon(client: Client, vm: str, group: str) -> None:
+def abandon(client: GceClient, vm: str, group: str) -> None:
     """Take a VM out of its group, which then goes without it; one that is out already stays so."""
     try:
         client.change("POST", f"{group}/abandonInstances", {"instances": [vm]})
-    except Refused:
+    except GceRefusal:
         members = {last(one.get("instance", "")) for one in _members(client, group)}
         if last(vm) in members:
             raise
 
 
-def _members(client: Client, group: str) -> Iterator[Body]:
+def _members(client: GceClient, group: str) -> Iterator[Body]:
     try:
         yield from client.managed(group)
-    except Refused as error:
+    except GceRefusal as error:
         if error.status != 404:
             raise
 
 
-def described(client: Client) -> Iterator[Body]:
+def described(client: GceClient) -> Iterator[Body]:
     """Groups and templates that are named as hostler names them."""
     yield from _all_groups(client)
     yield from client.list("global/instanceTemplates", filter=f"name eq {cloud.PREFIX}.*")
 
 
-def _all_groups(client: Client) -> Iterator[Body]:
+def _all_groups(client: GceClient) -> Iterator[Body]:
     return client.aggregated("instanceGroupManagers", filter=f"name eq {cloud.PREFIX}.*")
 
 
-def _groups(client: Client) -> Iterator[Thing]:
+def _groups(client: GceClient) -> Iterator[Thing]:
     for body in _all_groups(client):
         said = names.described(body)
         scope = "region" if "region" in body else "zone"
@@ -113,7 +113,7 @@ def _groups(client: Client) -> Iterator[Thing]:
             )
 
 
-def _templates(client: Client) -> Iterator[Thing]:
+def _templates(client: GceClient) -> Iterator[Thing]:
     for body in client.list("global/instanceTemplates", filter=f"name eq {cloud.PREFIX}.*"):
         said = names.described(body)
         if said:

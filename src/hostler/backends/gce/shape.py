@@ -74,7 +74,7 @@ _WHOLE = {"a2-highgpu": 85, "a2-ultragpu": 170, "a3-highgpu": 234, "a3-ultragpu"
 
 
 @dataclass(frozen=True)
-class Shape:
+class VmShape:
     machine: str
     gpu: str  # '' for none; a name of GPUS, or Compute Engine's own
     gpus: int
@@ -99,7 +99,7 @@ class Shape:
         return tuple(zone for zones in self.regions.values() for zone in zones)
 
 
-def shape(fleet: Fleet, *, project: str = "") -> Shape:
+def shape(fleet: Fleet, *, project: str = "") -> VmShape:
     given = fleet.options
     name, count = _gpu(fleet, str(given.get("gpu") or ""))
     machine = str(given.get("machine") or _machine_for(fleet, name, count))
@@ -115,7 +115,7 @@ def shape(fleet: Fleet, *, project: str = "") -> Shape:
         name, count = inside
     elif name and (problem := limits.attach_problem(machine, name, count)):
         raise _wrong(fleet, "gpu", f"{count} × {name} cannot be had with {machine}", problem)
-    return Shape(
+    return VmShape(
         machine=machine,
         gpu=name,
         gpus=count,
@@ -145,12 +145,12 @@ def memory_of(machine: str) -> float:
     return 0.0
 
 
-def warnings(found: Shape) -> list[str]:
+def warnings(found: VmShape) -> list[str]:
     """Lines for a person before it costs money."""
     return [*_memory_warning(found), *_account_warning(found)]
 
 
-def _account_warning(found: Shape) -> list[str]:
+def _account_warning(found: VmShape) -> list[str]:
     if not found.has_default_account:
         return []
     secrets = ", roles/secretmanager.secretAccessor" if found.secret_manager else ""
@@ -161,7 +161,7 @@ def _account_warning(found: Shape) -> list[str]:
     ]
 
 
-def _memory_warning(found: Shape) -> list[str]:
+def _memory_warning(found: VmShape) -> list[str]:
     gpu, host = GPUS.get(found.gpu), memory_of(found.machine)
     if not gpu or not host or host >= gpu.memory * found.gpus:
         return []

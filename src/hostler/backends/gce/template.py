@@ -11,9 +11,9 @@ from collections.abc import Mapping
 from datetime import datetime, timezone
 from typing import Any
 
-from hostler.backends.gce.names import Owner
+from hostler.backends.gce.names import GceOwner
 from hostler.backends.gce.scripts import shutdown_script, startup_script
-from hostler.backends.gce.shape import GPUS, Shape
+from hostler.backends.gce.shape import GPUS, VmShape
 
 _AUTH = "https://www.googleapis.com/auth/"
 EVERYTHING = [f"{_AUTH}cloud-platform"]
@@ -24,7 +24,7 @@ Body = dict[str, Any]
 
 
 def template(
-    owner: Owner, name: str, described: str, found: Shape, settings: Mapping[str, Any], *, spot: bool
+    owner: GceOwner, name: str, described: str, found: VmShape, settings: Mapping[str, Any], *, spot: bool
 ) -> Body:
     """`settings` reach the VM as they are; its `deadline` is the platform's too."""
     return {
@@ -34,7 +34,7 @@ def template(
     }
 
 
-def properties(owner: Owner, found: Shape, settings: Mapping[str, Any], *, spot: bool) -> Body:
+def properties(owner: GceOwner, found: VmShape, settings: Mapping[str, Any], *, spot: bool) -> Body:
     body: Body = {
         "machineType": found.machine,
         "labels": owner.labels,
@@ -50,18 +50,18 @@ def properties(owner: Owner, found: Shape, settings: Mapping[str, Any], *, spot:
     return body
 
 
-def scopes(found: Shape) -> list[str]:
+def scopes(found: VmShape) -> list[str]:
     """Scopes of a VM's tokens. Secret Manager has none of its own; roles bound an account of one's own."""
     return ENOUGH if found.has_default_account and not found.secret_manager else EVERYTHING
 
 
-def interface(found: Shape) -> Body:
+def interface(found: VmShape) -> Body:
     named = {"network": found.network, "subnetwork": found.subnetwork}
     outside = {"accessConfigs": [{"name": "External NAT", "type": "ONE_TO_ONE_NAT"}]}
     return {**{key: value for key, value in named.items() if value}, **(outside if found.external_ip else {})}
 
 
-def disk(owner: Owner, found: Shape) -> Body:
+def disk(owner: GceOwner, found: VmShape) -> Body:
     return {
         "boot": True,
         "autoDelete": True,

@@ -8,7 +8,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from hostler import env
-from hostler.backends.gce.client import GOOGLE, Client
+from hostler.backends.gce.client import GOOGLE, GceClient
 from hostler.backends.metadata import Token
 from hostler.errors import CloudError, MachineError
 from hostler.spec.project import Fleet
@@ -18,14 +18,14 @@ _PROJECT = re.compile(r"[a-z0-9][a-z0-9.:-]*")
 _LOGIN = "gcloud auth application-default login, or GOOGLE_APPLICATION_CREDENTIALS=key.json"
 
 
-def client_of(fleet: Fleet) -> Client:
+def client_of(fleet: Fleet) -> GceClient:
     """Compute Engine as a person at this machine reaches it."""
     endpoint, given = env.cloud_endpoint(), fleet.options.get("project")
     if endpoint and is_loopback(endpoint):
         token = Token() if env.metadata_server() else str
-        return Client(_project(fleet, given or env.cloud_project()), endpoint, token)
+        return GceClient(_project(fleet, given or env.cloud_project()), endpoint, token)
     found, default = _default()
-    return Client(
+    return GceClient(
         _project(fleet, given or env.cloud_project() or default), endpoint or GOOGLE, _bearer(found)
     )
 

@@ -12,10 +12,10 @@ from dataclasses import dataclass, field, replace
 from hostler import settings
 from hostler.backends import cloud
 from hostler.backends.base import Undone
-from hostler.backends.capacity import Filling, Group, Move, decide, refusals
-from hostler.backends.cloud import Again, GiveUp, Ready, Wait
+from hostler.backends.capacity import Filling, MachineGroup, Move, decide, refusals
+from hostler.backends.cloud import Again, GiveUp, KeepWaiting, Ready
 from hostler.backends.gce import advice, groups, names, reasons, removal
-from hostler.backends.gce.client import Body, Client, Refused
+from hostler.backends.gce.client import Body, GceClient, GceRefusal
 from hostler.backends.gce.names import last
 from hostler.backends.gce.plans import Requests
 from hostler.errors import CloudError
@@ -25,8 +25,8 @@ _SILENT = "check that its image starts and its account reaches the bucket: docs/
 
 
 @dataclass
-class Watching:
-    client: Client
+class GceWatch:
+    client: GceClient
     made: Requests
     pause: Callable[[float], None]
     clock: Callable[[], float]
@@ -45,11 +45,11 @@ class Watching:
             settings.timing(),
             list(self.made.groups),
             list(self.made.spare),
-            list[Group](),
+            list[MachineGroup](),
         )
         advised = advice.ask(self.client, self.made.found, active) if len(active) > 1 else {}
 
-        def look(waited: float) -> Ready | GiveUp | Again | Wait:
+        def look(waited: float) -> Ready | GiveUp | Again | KeepWaiting:
             view = [self._filling(group) for group in active]
             done = decide(
                 view,
@@ -73,7 +73,7 @@ class Watching:
 
         self._watch(look)
 
-    def _watch(self, look: Callable[[float], Ready | GiveUp | Again | Wait]) -> None:
+    def _watch(self, look: Callable[[float], Ready | GiveUp | Again | KeepWaiting]) -> None:
         cloud.watch(look, self._taken_down, clock=self.clock, pause=self.pause, every=LOOK)
 
     def _tell_short(self, view: Sequence[Filling]) -> None:
@@ -85,7 +85,7 @@ class Watching:
                 "the others start when machines become available"
             )
 
-    def _filling(self, group: Group) -> Filling:
+    def _filling(self, group: MachineGroup) -> Filling:
         found = self.client.find(groups.path(group))
         if found is None:  # it finished and closed itself while nobody looked
             return Filling(group, 0, 0)
@@ -109,7 +109,7 @@ class Watching:
                 if self.client.find(f"{path}/{body['name']}") is None:
                     self.client.insert(path, body)
 
-    def _anew(self, group: Group, size: int) -> Iterator[tuple[str, Body]]:
+    def _anew(self, group: MachineGroup, size: int) -> Iterator[tuple[str, Body]]:
         yield "global/instanceTemplates", self.made.template(spot=group.spot)
         yield f"regions/{group.region}/instanceGroupManagers", {**self.made.group(group), "targetSize": size}
 
@@ -117,7 +117,7 @@ class Watching:
         """Until a worker has begun, or all have left again; CloudError if VMs fail, or say nothing at all."""
         self._watch(self._reported)
 
-    def _reported(self, waited: float) -> Ready | GiveUp | Wait:
+    def _reported(self, waited: float) -> Ready | GiveUp | KeepWaiting:
         patience = settings.timing().report
         there = [*self.client.aggregated("instances", filter=self.made.owner.filter)]
         own = [body for body in there if body["name"].startswith(f"{self.made.name}-")]
@@ -132,7 +132,7 @@ class Watching:
             name, state = next(iter(failed.items()))
             return GiveUp(f"{name}: {state}; the fleet was taken down\n{self._last_words(own)}")
         if waited < patience:
-            return Wait()
+            return KeepWaiting()
         words = f"no VM of {self.made.name} has reported within {patience:g} s"
         return GiveUp(f"{words}; it was taken down\n{self._last_words(own)}", _SILENT, later=True)
 
@@ -148,7 +148,7 @@ class Watching:
         path = f"zones/{last(body['zone'])}/instances/{body['name']}/getGuestAttributes"
         try:
             found = self.client.find(path, queryPath="hostler/")
-        except Refused:
+        except GceRefusal:
             return ""
         items = ((found or {}).get("queryValue") or {}).get("items") or []
         return next((str(one["value"]) for one in items if one.get("key") == "state"), "")
@@ -190,11 +190,11 @@ class Watching:
         return sum(until - since + LOOK for since, until in self._seen.values())
 
 
-def serial(client: Client, path: str) -> str:
+def serial(client: GceClient, path: str) -> str:
     """Output of a VM; '' if it is gone."""
     try:
         found = client.find(f"{path}/serialPort")
-    except Refused:
+    except GceRefusal:
         return ""
     return str((found or {}).get("contents", ""))
 

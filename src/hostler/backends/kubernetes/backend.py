@@ -27,7 +27,7 @@ from hostler.backends.base import (
 from hostler.backends.cloud import Owner
 from hostler.backends.kubernetes import manifest, rbac, reasons, refusals, removal, text, volumes, watching
 from hostler.backends.kubernetes import shape as shapes
-from hostler.backends.kubernetes.client import Client, Refused, connect
+from hostler.backends.kubernetes.client import KubeClient, KubeRefusal, connect
 from hostler.backends.kubernetes.credentials import portable
 from hostler.backends.kubernetes.manifest import BRING, UPLOADING, WORKER, Manifest
 from hostler.backends.kubernetes.names import labels_of, name_of, owner_of, store_of
@@ -50,13 +50,13 @@ Body = dict[str, Any]
 
 @dataclass
 class KubernetesBackend:
-    connect: Callable[[Fleet], Client] = connect
+    connect: Callable[[Fleet], KubeClient] = connect
     pause: Callable[[float], None] = time.sleep
     clock: Callable[[], float] = time.monotonic
     say: Callable[[str], None] = lambda line: None
     capabilities: Capabilities = field(default=CAPABILITIES)
-    _client: Client | None = None  # by which it was asked last
-    _known: dict[tuple[str, str], Client] = field(default_factory=dict)  # by context and namespace
+    _client: KubeClient | None = None  # by which it was asked last
+    _known: dict[tuple[str, str], KubeClient] = field(default_factory=dict)  # by context and namespace
     _nodes: dict[str, None] = field(default_factory=dict)  # those that what it removed was on
 
     def plan(self, fleet: Fleet, launch: Launch) -> Plan:
@@ -80,7 +80,7 @@ class KubernetesBackend:
         self._make(client, made, launch)
         self.say(f"{made.name} is made; waiting for its workers (Ctrl-C: they come by themselves)")
         need = min(plan.fleet.workers, launch.resources.fewest)
-        watching.Watching(client, made, need, self.pause, self.clock, self.say).until_ready()
+        watching.JobWatch(client, made, need, self.pause, self.clock, self.say).until_ready()
         return [one for one in self._workers(client, plan.fleet) if one.alive and one.launch == made.name]
 
     def list(self, fleet: Fleet) -> Sequence[WorkerInfo]:
@@ -160,7 +160,7 @@ class KubernetesBackend:
         """Nodes left without any pod of ours, one line each."""
         return removal.standing(self._connect(fleet), list(self._nodes))
 
-    def _remove(self, client: Client, owner: Owner, found: Sequence[Thing], *, now: bool = False) -> None:
+    def _remove(self, client: KubeClient, owner: Owner, found: Sequence[Thing], *, now: bool = False) -> None:
         """Until they are gone, or had the time to be."""
         removal.remove(client, found, now=now)
         paths, end = {one.path for one in found}, self.clock() + settings.timing().grace + UPLOADING
@@ -170,14 +170,14 @@ class KubernetesBackend:
                 break
             self.pause(LOOK)
 
-    def _connect(self, fleet: Fleet) -> Client:
+    def _connect(self, fleet: Fleet) -> KubeClient:
         where = (str(fleet.options.get("context")), str(fleet.options.get("namespace")))
         if where not in self._known:
             self._known[where] = self.connect(fleet)
         self._client = self._known[where]
         return self._client
 
-    def _make(self, client: Client, made: Manifest, launch: Launch) -> None:
+    def _make(self, client: KubeClient, made: Manifest, launch: Launch) -> None:
         """The Job first: its Secret belongs to it, and goes with it. Pods wait until the Secret is there."""
         there = self._free(client, made, launch)
         if there is not None:
@@ -193,7 +193,7 @@ class KubernetesBackend:
             client.delete(removal.JOB, made.name)
             raise
 
-    def _free(self, client: Client, made: Manifest, launch: Launch) -> Body | None:
+    def _free(self, client: KubeClient, made: Manifest, launch: Launch) -> Body | None:
         """The Job of this very launch, if it is there and works; one that has finished makes room."""
         there = client.find(removal.JOB, made.name)
         if there is None:
@@ -214,7 +214,7 @@ class KubernetesBackend:
             self.pause(LOOK)
         return None
 
-    def _workers(self, client: Client, fleet: Fleet) -> Sequence[WorkerInfo]:
+    def _workers(self, client: KubeClient, fleet: Fleet) -> Sequence[WorkerInfo]:
         owner = owner_of(fleet)
         pods = client.list(removal.POD, owner.labels)
         found = [_worker(pod, said) for pod, said in zip(pods, watching.said_of(client, pods), strict=True)]
@@ -234,11 +234,11 @@ def open_backend(fleet: Fleet | None = None) -> KubernetesBackend:
     return KubernetesBackend()
 
 
-def _check_place(client: Client) -> None:
+def _check_place(client: KubeClient) -> None:
     """The namespace is there, as far as whoever asks may see that; and the cluster answers."""
     try:
         there = client.find("Namespace", client.namespace) is not None
-    except Refused as error:
+    except KubeRefusal as error:
         if error.status != 403:
             raise
         return
@@ -262,7 +262,7 @@ def _count(indexes: str) -> int:
     return sum(int(span[-1]) - int(span[0]) + 1 for span in spans)
 
 
-def _fill(client: Client, made: Manifest, there: Body) -> None:
+def _fill(client: KubeClient, made: Manifest, there: Body) -> None:
     """A Job of which some have left already gets as many new places: its size may grow, all else is fixed."""
     left = _wanted(there)
     size, workers = int(there["spec"]["completions"]), int(made.job["spec"]["completions"])
@@ -271,7 +271,7 @@ def _fill(client: Client, made: Manifest, there: Body) -> None:
         client.patch(removal.JOB, made.name, {"spec": {"completions": grown, "parallelism": grown}})
 
 
-def _hide(client: Client, made: Manifest, job: Body) -> None:
+def _hide(client: KubeClient, made: Manifest, job: Body) -> None:
     """Make the Secret of a Job."""
     secret = made.secret
     if secret is None:
@@ -282,16 +282,16 @@ def _hide(client: Client, made: Manifest, job: Body) -> None:
     client.create(secret)
 
 
-def _complete(client: Client, made: Manifest, job: Body) -> None:
+def _complete(client: KubeClient, made: Manifest, job: Body) -> None:
     """Make the Secret of a Job whose maker died before it did."""
     try:
         _hide(client, made, job)
-    except Refused as error:
+    except KubeRefusal as error:
         if error.status != 409:
             raise
 
 
-def _worker(pod: Body, said: reasons.Said) -> WorkerInfo:
+def _worker(pod: Body, said: reasons.PodReason) -> WorkerInfo:
     """The worker of a pod; an ended pod stays for its log, until the Job is removed."""
     name, job = name_of(pod), labels_of(pod).get("batch.kubernetes.io/job-name", "")
     return WorkerInfo(name, name, said.state != reasons.GONE, said.words, log=name, launch=job)

@@ -1,7 +1,7 @@
 """The cluster's API, in hostler's words: plain dictionaries in and out. The only importer of lightkube.
 
-A refusal is a `Refused`, which says what to do; a question that the cluster did not answer is asked again a
-few times, and then CloudUnavailable.
+A refusal is a `KubeRefusal`, which says what to do; a question that the cluster did not answer is asked again
+a few times, and then CloudUnavailable.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 
 from hostler import env
 from hostler.backends.kubernetes import config, refusals
-from hostler.backends.kubernetes.config import Config
+from hostler.backends.kubernetes.config import KubeConfig
 from hostler.errors import CloudError, CloudUnavailable, MachineError
 from hostler.spec.project import Fleet
 
@@ -33,7 +33,7 @@ Body = dict[str, Any]
 T = TypeVar("T")
 
 
-class Refused(CloudError):
+class KubeRefusal(CloudError):
     """The cluster said no."""
 
     def __init__(self, status: int, reason: str, message: str, hint: str = "") -> None:
@@ -42,7 +42,7 @@ class Refused(CloudError):
 
 
 @dataclass(frozen=True)
-class Client:
+class KubeClient:
     """`kind` is as Kubernetes writes it: Job, Pod, Secret…; all in one namespace unless said otherwise."""
 
     api: Any
@@ -63,7 +63,7 @@ class Client:
                 lambda: self.api.get(self.kinds[kind], name, **self._place(kind)).to_dict()
             )
             return found
-        except Refused as error:
+        except KubeRefusal as error:
             if error.status == 404:
                 return None
             raise
@@ -105,7 +105,7 @@ class Client:
                     grace_period=0 if now else None,
                 )
             )
-        except Refused as error:
+        except KubeRefusal as error:
             if error.status != 404:
                 raise
 
@@ -114,7 +114,7 @@ class Client:
         try:
             lines = lambda: list(self.api.log(pod, namespace=self.namespace, container=container))  # noqa: E731
             return "".join(self._ask(lines))
-        except Refused as error:
+        except KubeRefusal as error:
             if error.status in (400, 404):
                 return ""
             raise
@@ -166,12 +166,12 @@ class Client:
         raise AssertionError("the last try returns or raises")
 
 
-def connect(fleet: Fleet) -> Client:
+def connect(fleet: Fleet) -> KubeClient:
     """The client of a fleet's cluster."""
     found = config.load(env.kubeconfigs(), fleet.options.get("context"))
     api, kinds = _opened(found)
     namespace = str(fleet.options.get("namespace") or found.namespace)
-    return Client(api, kinds, namespace, found.context, found.server)
+    return KubeClient(api, kinds, namespace, found.context, found.server)
 
 
 def unanswered(server: str, context: str, said: str) -> CloudUnavailable:
@@ -181,7 +181,7 @@ def unanswered(server: str, context: str, said: str) -> CloudUnavailable:
     )
 
 
-def _opened(found: Config) -> tuple[Any, dict[str, Any]]:
+def _opened(found: KubeConfig) -> tuple[Any, dict[str, Any]]:
     try:
         import httpx2
         import lightkube
@@ -209,7 +209,7 @@ def _class(kind: str, group: str, plural: str, namespaced: bool) -> Any:
     return type(kind, (base,), {"_api_info": generic_resource.create_api_info(group, "v1", kind, plural)})
 
 
-def _refused(status: Any, namespace: str) -> Refused:
+def _refused(status: Any, namespace: str) -> KubeRefusal:
     code, reason, said = int(status.code or 0), str(status.reason or ""), str(status.message or "")
     message, hint = refusals.read(code, reason, said, namespace)
-    return Refused(code, reason, message, hint)
+    return KubeRefusal(code, reason, message, hint)

@@ -18,7 +18,7 @@ _FILES = ("certificate-authority", "client-certificate", "client-key", "tokenFil
 
 
 @dataclass(frozen=True)
-class Config:
+class KubeConfig:
     """`body` is one kubeconfig, all files merged; the first that names a thing has it, as with kubectl."""
 
     body: dict[str, Any]
@@ -27,7 +27,7 @@ class Config:
     server: str
 
 
-def load(paths: Sequence[Path], context: str | None) -> Config:
+def load(paths: Sequence[Path], context: str | None) -> KubeConfig:
     """CloudError where there is none; UsageError for a context that is not in it, naming those that are."""
     there = [path for path in paths if path.is_file()]
     if not there:
@@ -53,7 +53,7 @@ def load(paths: Sequence[Path], context: str | None) -> Config:
     server = str(clusters.get(str(found.get("cluster")), {}).get("server") or "")
     if not server:
         raise CloudError(f"context {chosen} names no cluster", hint=f"kubectl config view --context {chosen}")
-    return Config(
+    return KubeConfig(
         {**body, "current-context": chosen}, chosen, str(found.get("namespace") or "default"), server
     )
 

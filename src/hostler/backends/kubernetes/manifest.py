@@ -19,7 +19,7 @@ from hostler.backends.cloud import Owner
 from hostler.backends.kubernetes import names, volumes
 from hostler.backends.kubernetes.host import UNFIT, UNUSABLE
 from hostler.backends.kubernetes.names import owner_of
-from hostler.backends.kubernetes.shape import Shape, shape
+from hostler.backends.kubernetes.shape import PodShape, shape
 from hostler.backends.kubernetes.volumes import HOME
 from hostler.errors import UsageError
 from hostler.remote.standalone import standalone
@@ -45,7 +45,7 @@ class Manifest:
 
     owner: Owner
     name: str
-    found: Shape
+    found: PodShape
     job: Body
     hidden: Mapping[str, str]  # what the Secret holds
 
@@ -97,7 +97,7 @@ def deadline_of(fleet: Fleet, launch: Launch) -> float:
     return cloud.deadline_of(launch, float(fleet.options.get("deadline") or cloud.DAY))
 
 
-def _head(fleet: Fleet, launch: Launch, found: Shape, name: str, labels: Body) -> Body:
+def _head(fleet: Fleet, launch: Launch, found: PodShape, name: str, labels: Body) -> Body:
     queue = {QUEUE: found.queue} if found.queue else {}
     place = fleet.options.get("namespace")
     return {
@@ -129,7 +129,7 @@ def _rules(fleet: Fleet, launch: Launch) -> Body:
     }
 
 
-def _pod(fleet: Fleet, launch: Launch, found: Shape, name: str, public: Mapping[str, str]) -> Body:
+def _pod(fleet: Fleet, launch: Launch, found: PodShape, name: str, public: Mapping[str, str]) -> Body:
     shared: Body = {"image": found.image, **({"imagePullPolicy": found.pull} if found.pull else {})}
     mounts = [{"name": "hostler", "mountPath": HOME}, *(one.mounted for one in found.volumes)]
     shared |= {"env": _env(public, fleet, launch, found), "envFrom": _sources(found, name)}
@@ -176,7 +176,7 @@ def _bring(launch: Launch) -> list[str]:
     return ["python3", "-c", boot(), _plain(launch.store), HOME, *(f"{k}={sha}" for k, sha in launch.parcels)]
 
 
-def _worker(fleet: Fleet, launch: Launch, found: Shape) -> list[str]:
+def _worker(fleet: Fleet, launch: Launch, found: PodShape) -> list[str]:
     """The worker's command line, the same program as everywhere."""
     words = ["python3", "-m", "hostler.worker", _plain(launch.store), "--host", "kubernetes", "--billed"]
     words += ["--fleet", launch.generation or f"{slug(fleet.name)}/1"]
@@ -192,7 +192,7 @@ def _plain(word: str) -> str:
     return word.replace("$", "$$")
 
 
-def _env(public: Mapping[str, str], fleet: Fleet, launch: Launch, found: Shape) -> list[Body]:
+def _env(public: Mapping[str, str], fleet: Fleet, launch: Launch, found: PodShape) -> list[Body]:
     places = [f"{HOME}/{key.split('/')[0]}/{sha}" for key, sha in launch.parcels]
     told = {
         "PYTHONPATH": ":".join(places),
@@ -205,13 +205,13 @@ def _env(public: Mapping[str, str], fleet: Fleet, launch: Launch, found: Shape) 
     return [*({"name": name, "value": value} for name, value in told.items()), address]
 
 
-def _sources(found: Shape, name: str) -> list[Body]:
+def _sources(found: PodShape, name: str) -> list[Body]:
     """A person's own Secret must be there; ours is made where there is anything to hide."""
     own = [{"secretRef": {"name": found.secret}}] if found.secret else []
     return [*own, {"secretRef": {"name": name, "optional": True}}]
 
 
-def _variables(found: Shape, launch: Launch) -> tuple[dict[str, str], dict[str, str]]:
+def _variables(found: PodShape, launch: Launch) -> tuple[dict[str, str], dict[str, str]]:
     """Public variables, and secret ones. A pod with an identity or a Secret of its own needs no keys."""
     public = {*settings.names(), *EMULATED, env.PORTS}
     identified = bool(found.account or found.secret)
@@ -224,7 +224,7 @@ def _variables(found: Shape, launch: Launch) -> tuple[dict[str, str], dict[str, 
     return seen, {**hidden, **launch.secrets}
 
 
-def _check_store(fleet: Fleet, launch: Launch, found: Shape) -> None:
+def _check_store(fleet: Fleet, launch: Launch, found: PodShape) -> None:
     """Every pod must reach it: a bucket does, a folder only where it is a volume at the very same path."""
     scheme = launch.store.partition("://")[0] if "://" in launch.store else ""
     if scheme in ("s3", "gs", "az"):

@@ -13,7 +13,7 @@ _API = "rbac.authorization.k8s.io"
 
 
 @dataclass(frozen=True)
-class Rule:
+class AccessRule:
     group: str
     resource: str
     verbs: tuple[str, ...]
@@ -24,13 +24,17 @@ class Rule:
 
 
 RULES = (
-    Rule("batch", "jobs", ("create", "get", "list", "patch", "delete")),
-    Rule("", "pods", ("get", "list", "delete")),
-    Rule("", "pods/log", ("get",)),
-    Rule("", "secrets", ("create", "delete")),  # by name: get, list and patch would show those of others
-    Rule("", "events", ("list",)),
+    AccessRule("batch", "jobs", ("create", "get", "list", "patch", "delete")),
+    AccessRule("", "pods", ("get", "list", "delete")),
+    AccessRule("", "pods/log", ("get",)),
+    AccessRule(
+        "", "secrets", ("create", "delete")
+    ),  # by name: get, list and patch would show those of others
+    AccessRule("", "events", ("list",)),
 )
-BY_HAND = Rule("", "pods/exec", ("create", "get"))  # hostler ssh, by kubectl: newer ones open it by a GET
+BY_HAND = AccessRule(
+    "", "pods/exec", ("create", "get")
+)  # hostler ssh, by kubectl: newer ones open it by a GET
 
 
 def needs() -> Iterator[tuple[str, str, str]]:

@@ -26,7 +26,7 @@ POLICY = "`user: 1000` in the fleet runs them without rights; hostPath volumes n
 
 
 @dataclass(frozen=True)
-class Said:
+class PodReason:
     """`state`: what it does; `words` for people; `never`: waiting does not help."""
 
     state: str
@@ -73,27 +73,27 @@ _PARTS = (
 _GPU = re.compile(r"Insufficient (\S*gpu\S*)", re.IGNORECASE)
 
 
-def of_pod(pod: Body) -> Said:
+def of_pod(pod: Body) -> PodReason:
     status = pod.get("status") or {}
     phase = str(status.get("phase") or "Pending")
     if phase in ("Succeeded", "Failed"):
-        return Said(GONE, _ended(status), *_unstartable(status))
+        return PodReason(GONE, _ended(status), *_unstartable(status))
     if (pod.get("metadata") or {}).get("deletionTimestamp"):
-        return Said(LEAVES, "leaves")
+        return PodReason(LEAVES, "leaves")
     if phase == "Pending" and (why := _unscheduled(status)):
         return why
     return _of_containers(status, phase)
 
 
-def of_job(job: Body, pods: Sequence[Body], events: Sequence[Body]) -> Said:
+def of_job(job: Body, pods: Sequence[Body], events: Sequence[Body]) -> PodReason:
     """Why a Job has no pods yet."""
     if (job.get("spec") or {}).get("suspend"):
-        return Said(WAITS, "waits: held back until its queue admits it (suspended)")
+        return PodReason(WAITS, "waits: held back until its queue admits it (suspended)")
     failed = [str(e.get("message") or "") for e in events if e.get("reason") == "FailedCreate"]
     if not failed or pods:
-        return Said(WAITS, "waits: its pods are not made yet")
+        return PodReason(WAITS, "waits: its pods are not made yet")
     words = _not_made(failed[-1])
-    return Said(WAITS, f"waits: {words[0]}", words[1], failing=True)
+    return PodReason(WAITS, f"waits: {words[0]}", words[1], failing=True)
 
 
 def failure(job: Body) -> str:
@@ -155,14 +155,14 @@ def _part(text: str) -> str:
     return ""
 
 
-def _unscheduled(status: Body) -> Said | None:
+def _unscheduled(status: Body) -> PodReason | None:
     for one in status.get("conditions") or ():
         if one.get("type") == "PodScheduled" and one.get("status") == "False":
-            return Said(WAITS, f"waits: {in_words(str(one.get('message') or one.get('reason') or ''))}")
+            return PodReason(WAITS, f"waits: {in_words(str(one.get('message') or one.get('reason') or ''))}")
     return None
 
 
-def _of_containers(status: Body, phase: str) -> Said:
+def _of_containers(status: Body, phase: str) -> PodReason:
     for one in _containers(status):
         waiting = (one.get("state") or {}).get("waiting") or {}
         reason = str(waiting.get("reason") or "")
@@ -170,11 +170,11 @@ def _of_containers(status: Body, phase: str) -> Said:
             words, hint = _WAITING[reason]
             said = str(waiting.get("message") or "")
             detail = f"{reason}: {said}" if said else reason
-            return Said(WAITS, f"waits: {words} ({detail})", hint, reason in _HOPELESS, failing=True)
+            return PodReason(WAITS, f"waits: {words} ({detail})", hint, reason in _HOPELESS, failing=True)
     own: Body = next((one for one in status.get("containerStatuses") or () if one.get("name") == WORKER), {})
     if (own.get("state") or {}).get("running") is not None and phase == "Running":
-        return Said(RUNS, "runs")
-    return Said(STARTS, "is being started")
+        return PodReason(RUNS, "runs")
+    return PodReason(STARTS, "is being started")
 
 
 def _ended(status: Body) -> str:

@@ -12,7 +12,7 @@ from typing import Any
 from hostler.backends import cloud
 from hostler.backends.base import Thing
 from hostler.backends.cloud import Owner
-from hostler.backends.kubernetes.client import Client, Refused
+from hostler.backends.kubernetes.client import KubeClient, KubeRefusal
 from hostler.backends.kubernetes.names import labels_of, name_of
 from hostler.backends.kubernetes.reasons import is_finished
 
@@ -23,7 +23,7 @@ _OVER = frozenset({"Succeeded", "Failed"})
 Body = Mapping[str, Any]
 
 
-def things(client: Client, owner: Owner, *, everywhere: bool = False) -> list[Thing]:
+def things(client: KubeClient, owner: Owner, *, everywhere: bool = False) -> list[Thing]:
     """All that is there of a fleet; `everywhere`: of every fleet of its project, other stores' too, which are
     not `ours`."""
     labels = owner.labels
@@ -43,7 +43,7 @@ def _launch(one: Thing) -> tuple[str, str, str]:
     return one.fleet, one.store, one.generation
 
 
-def remove(client: Client, found: Iterable[Thing], *, now: bool = False) -> None:
+def remove(client: KubeClient, found: Iterable[Thing], *, now: bool = False) -> None:
     """Jobs first: they would make their pods anew. Pods go with their Job, in their own time unless `now`; a
     Secret has its Job's name, and would go with it a little later."""
     known = list(found)
@@ -63,14 +63,14 @@ def nodes_of(pods: Iterable[Body]) -> list[str]:
     )
 
 
-def standing(client: Client, nodes: Sequence[str]) -> list[str]:
+def standing(client: KubeClient, nodes: Sequence[str]) -> list[str]:
     """Lines about nodes that a fleet was on and that nobody uses now."""
     if not nodes:
         return []
     try:
         there = {name_of(one) for one in client.list("Node")}
         busy = {node for pod in client.everywhere(POD) if _counts(pod) for node in nodes_of([pod])}
-    except Refused:
+    except KubeRefusal:
         listed = ", ".join(nodes)
         return [f"its pods were on {listed}; your rights do not show whether these nodes are empty now"]
     empty = [node for node in nodes if node in there and node not in busy]
@@ -88,7 +88,7 @@ def _counts(pod: Body) -> bool:
     )
 
 
-def _thing(client: Client, kind: str, body: Body) -> Thing:
+def _thing(client: KubeClient, kind: str, body: Body) -> Thing:
     phase = str((body.get("status") or {}).get("phase") or "")
     works = not is_finished(body) if kind == JOB else kind == POD and phase not in _OVER
     name = name_of(body)

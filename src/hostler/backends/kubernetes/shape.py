@@ -46,7 +46,7 @@ _TOLERATION = ("key", "operator", "value", "effect", "tolerationSeconds")
 
 
 @dataclass(frozen=True)
-class Shape:
+class PodShape:
     image: str
     requests: Mapping[str, str]
     limits: Mapping[str, str]
@@ -71,13 +71,13 @@ class Shape:
         return {"requests": requests, "limits": limits}
 
 
-def shape(fleet: Fleet, launch: Launch) -> Shape:
+def shape(fleet: Fleet, launch: Launch) -> PodShape:
     given = fleet.options
     asked = fleet.resources or launch.resources
     requests, limits = _resources(fleet, asked)
     spot = _spot(fleet)
     pulls = given.get("pull_secret") or ()
-    return Shape(
+    return PodShape(
         image=str(given.get("image") or IMAGE),
         requests=requests,
         limits=limits,

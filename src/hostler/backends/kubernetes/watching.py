@@ -13,12 +13,12 @@ from typing import Any
 from hostler import settings
 from hostler.backends import cloud
 from hostler.backends.base import Undone
-from hostler.backends.cloud import GiveUp, Ready, Wait
+from hostler.backends.cloud import GiveUp, KeepWaiting, Ready
 from hostler.backends.kubernetes import reasons, removal
-from hostler.backends.kubernetes.client import Client, Refused
+from hostler.backends.kubernetes.client import KubeClient, KubeRefusal
 from hostler.backends.kubernetes.manifest import BRING, WORKER, Manifest
 from hostler.backends.kubernetes.names import name_of
-from hostler.backends.kubernetes.reasons import RUNS, STARTS, WAITS, Said
+from hostler.backends.kubernetes.reasons import RUNS, STARTS, WAITS, PodReason
 
 LOOK = 0.5
 
@@ -26,19 +26,19 @@ Body = Mapping[str, Any]
 
 
 @dataclass(frozen=True)
-class View:
+class JobView:
     """A launch as one look found it."""
 
-    pods: Sequence[Said]
-    job: Said | None = None  # why it has no pods
+    pods: Sequence[PodReason]
+    job: PodReason | None = None  # why it has no pods
     failed: str = ""  # the Job itself, and why
     finished: bool = False
     queued: bool = False  # held back by its queue
 
 
 def decide(
-    view: View, need: int, waited: float, *, patience: float, starting: float, settled: float
-) -> Ready | GiveUp | Wait:
+    view: JobView, need: int, waited: float, *, patience: float, starting: float, settled: float
+) -> Ready | GiveUp | KeepWaiting:
     """How the launch goes on. `need`: so many workers are of use, fewer are not. Who has a node
     already is given longer: images may be large. Pure."""
     if view.failed:
@@ -53,7 +53,7 @@ def decide(
     if any(one.state == STARTS for one in stuck):
         patience = max(patience, starting)
     if waited < patience:
-        return Wait()
+        return KeepWaiting()
     waiting = [one for one in stuck if one.state == WAITS] or stuck
     count = f"{running} of {need} workers run" if running else "none of its workers runs"
     why = _bare(waiting[0].words) if waiting else "its pods are not made"
@@ -61,8 +61,8 @@ def decide(
 
 
 @dataclass
-class Watching:
-    client: Client
+class JobWatch:
+    client: KubeClient
     made: Manifest
     need: int
     pause: Callable[[float], None]
@@ -74,7 +74,7 @@ class Watching:
     def until_ready(self) -> None:
         cloud.watch(self._decide, self._taken_down, clock=self.clock, pause=self.pause, every=LOOK)
 
-    def _decide(self, waited: float) -> Ready | GiveUp | Wait:
+    def _decide(self, waited: float) -> Ready | GiveUp | KeepWaiting:
         timing, view = settings.timing(), self.look()
         done = decide(
             view,
@@ -86,7 +86,7 @@ class Watching:
         )
         if isinstance(done, Ready):
             self._tell(view)
-        if isinstance(done, Wait):
+        if isinstance(done, KeepWaiting):
             self.ran += LOOK * sum(one.state == RUNS for one in view.pods)
             news = next((one.words for one in view.pods if one.state == WAITS), "")
             if news and news != self.told:
@@ -94,17 +94,17 @@ class Watching:
                 self.say(f"{self.made.name} {news}")
         return done
 
-    def look(self) -> View:
+    def look(self) -> JobView:
         job = self.client.find(removal.JOB, self.made.name)
         if job is None:
-            return View((), failed="its Job was deleted by someone")
+            return JobView((), failed="its Job was deleted by someone")
         if reasons.is_finished(job) or reasons.failure(job):
-            return View((), failed=self._failure(job), finished=True)
+            return JobView((), failed=self._failure(job), finished=True)
         pods = self._pods()
         said = said_of(self.client, pods)
         queued = bool((job.get("spec") or {}).get("suspend"))
         why = None if pods else reasons.of_job(job, pods, self._events())
-        return View(said, why, queued=queued)
+        return JobView(said, why, queued=queued)
 
     def _pods(self) -> Sequence[Body]:
         return self.client.list(removal.POD, self.made.owned)
@@ -124,7 +124,7 @@ class Watching:
                 return lines
         return ""
 
-    def _tell(self, view: View) -> None:
+    def _tell(self, view: JobView) -> None:
         waiting = [one for one in view.pods if one.state == WAITS]
         if view.queued:
             self.say(f"{self.made.name} waits in its queue; hostler status shows it")
@@ -142,7 +142,7 @@ class Watching:
         return Undone(words, done.hint, seconds=self.ran, later=done.later)
 
 
-def said_of(client: Client, pods: Sequence[Body]) -> list[Said]:
+def said_of(client: KubeClient, pods: Sequence[Body]) -> list[PodReason]:
     """States of pods; where a GPU is short, also whether any node has one at all."""
     found = [reasons.of_pod(pod) for pod in pods]
     short = [reasons.wants_gpu(one.words) if one.state == WAITS else "" for one in found]
@@ -150,21 +150,21 @@ def said_of(client: Client, pods: Sequence[Body]) -> list[Said]:
         return found
     try:
         nodes: Sequence[Body] | None = client.list("Node")
-    except Refused:
+    except KubeRefusal:
         nodes = None
     return [_with_driver(one, gpu, nodes) if gpu else one for one, gpu in zip(found, short, strict=True)]
 
 
-def _with_driver(said: Said, gpu: str, nodes: Sequence[Body] | None) -> Said:
+def _with_driver(said: PodReason, gpu: str, nodes: Sequence[Body] | None) -> PodReason:
     hint = reasons.no_driver(gpu, nodes)
     return replace(said, words=f"{said.words}; {hint}", hint=hint) if hint else said
 
 
-def events_of(client: Client, name: str) -> Sequence[Body]:
+def events_of(client: KubeClient, name: str) -> Sequence[Body]:
     """Newest last; none where they may not be seen."""
     try:
         found = client.list("Event", fields={"involvedObject.name": name})
-    except Refused:
+    except KubeRefusal:
         return []
     return sorted(found, key=lambda one: str(one.get("lastTimestamp") or one.get("eventTime") or ""))
 

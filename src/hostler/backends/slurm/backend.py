@@ -173,7 +173,7 @@ class SlurmBackend:
             self.pause(2.0 ** (TRIES - left))
         raise AssertionError("the last try returns")
 
-    def _rows(self, fleet: Fleet) -> Sequence[queue.Row]:
+    def _rows(self, fleet: Fleet) -> Sequence[queue.QueueRow]:
         """The fleet's jobs."""
         listed = queue.parse(self._checked(self._queue.now(), "squeue").out)
         rows = [row for row in listed if batch.sweeps_of(fleet, row.comment) is not None]
@@ -290,7 +290,7 @@ def _job_id(out: str) -> str:
     return ids[-1]
 
 
-def _info(fleet: Fleet, row: queue.Row) -> WorkerInfo:
+def _info(fleet: Fleet, row: queue.QueueRow) -> WorkerInfo:
     state = meaning(row.state)
     return WorkerInfo(
         id=row.id,

@@ -22,7 +22,7 @@ _ARRAY = re.compile(r"(?P<job>\d+)_\[(?P<tasks>[^\]%]*)(%\d+)?\]")
 
 
 @dataclass(frozen=True)
-class Row:
+class QueueRow:
     id: str  # 71, 71_3, or 71_[4-9] for tasks that still wait
     state: str
     reason: str
@@ -46,14 +46,14 @@ class Row:
         return match["job"] if match else ""
 
 
-def parse(text: str) -> list[Row]:
+def parse(text: str) -> list[QueueRow]:
     """Rows of squeue's answer. Lines that are not in the format (a site's banner) are passed over."""
     rows = []
     for line in text.splitlines():
         parts = line.split(SEPARATOR, len(FIELDS) - 1)
         if len(parts) == len(FIELDS) and re.match(r"\d+", parts[0]):
             job, state, reason, node, left, _, name, comment = (part.strip() for part in parts)
-            rows.append(Row(job, state, reason, node, left, name, comment))
+            rows.append(QueueRow(job, state, reason, node, left, name, comment))
     return rows
 
 

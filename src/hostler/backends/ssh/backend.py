@@ -17,7 +17,7 @@ from hostler.backends.agents import Agents
 from hostler.backends.base import Capabilities, Launch, MachineInfo, Plan, Question, WorkerInfo
 from hostler.errors import HostError, UsageError
 from hostler.remote.frames import Frame
-from hostler.remote.target import Target, parse
+from hostler.remote.target import SshTarget, parse
 from hostler.spec.project import Fleet
 
 Workers = Sequence[WorkerInfo]
@@ -46,7 +46,7 @@ class SshBackend:
         )
 
     def start(self, plan: Plan) -> Sequence[WorkerInfo]:
-        def start(host: Target) -> Workers:
+        def start(host: SshTarget) -> Workers:
             words = _own(host, plan.commands)
             if not words:
                 return []
@@ -73,7 +73,7 @@ class SshBackend:
         with ThreadPoolExecutor(AT_ONCE) as pool:
             return list(pool.map(lambda host: self._agents.survey(host, question, fleet.cache), hosts))
 
-    def targets(self, fleet: Fleet) -> Sequence[Target]:
+    def targets(self, fleet: Fleet) -> Sequence[SshTarget]:
         given = fleet.options
         more = {name: given.get(name) for name in ("user", "port", "key", "jump")}
         hosts = [parse(text, **more) for text in given["hosts"]]
@@ -84,13 +84,13 @@ class SshBackend:
             )
         return hosts
 
-    def _of_all(self, fleet: Fleet, act: Callable[[Target], Workers]) -> Workers:
+    def _of_all(self, fleet: Fleet, act: Callable[[SshTarget], Workers]) -> Workers:
         """Answers of all machines, those that did not answer as workers that are not alive."""
         with ThreadPoolExecutor(AT_ONCE) as pool:
             found = list(pool.map(lambda host: _or_why(host, act), self.targets(fleet)))
         return [worker for workers in found for worker in workers]
 
-    def _ask(self, fleet: Fleet, host: Target, op: str, body: bytes = b"", **fields: Any) -> Frame:
+    def _ask(self, fleet: Fleet, host: SshTarget, op: str, body: bytes = b"", **fields: Any) -> Frame:
         """Ask a machine; a start is not asked for twice, as the first may have worked."""
         name = f"{fleet.scope}/{fleet.name}" if fleet.scope else fleet.name
         once = op == "start"
@@ -101,17 +101,17 @@ def open_backend(fleet: Fleet | None = None) -> SshBackend:
     return SshBackend()
 
 
-def _prefix(host: Target) -> tuple[str, ...]:
+def _prefix(host: SshTarget) -> tuple[str, ...]:
     return ("ssh", *host.options, host.host)
 
 
-def _own(host: Target, commands: Sequence[tuple[str, ...]]) -> list[tuple[str, ...]]:
+def _own(host: SshTarget, commands: Sequence[tuple[str, ...]]) -> list[tuple[str, ...]]:
     """The words that are for this machine, as it is to run them."""
     begin = (*_prefix(host), PYTHON)
     return [words[len(begin) - 1 :] for words in commands if words[: len(begin)] == begin]
 
 
-def _words(fleet: Fleet, launch: Launch, host: Target) -> tuple[str, ...]:
+def _words(fleet: Fleet, launch: Launch, host: SshTarget) -> tuple[str, ...]:
     words = [PYTHON, "-m", "hostler.worker", launch.folders.get(str(host), launch.store)]
     words += [word for sweep in launch.sweeps for word in ("--sweep", sweep)]
     if fleet.slots is not None:
@@ -122,12 +122,12 @@ def _words(fleet: Fleet, launch: Launch, host: Target) -> tuple[str, ...]:
     return (*_prefix(host), *words)
 
 
-def _workers(host: Target, answer: Frame) -> Workers:
+def _workers(host: SshTarget, answer: Frame) -> Workers:
     found = [WorkerInfo(**worker) for worker in answer.header["workers"]]
     return [replace(worker, id=f"{host}/{worker.id}", host=str(host)) for worker in found]
 
 
-def _or_why(host: Target, act: Callable[[Target], Workers]) -> Workers:
+def _or_why(host: SshTarget, act: Callable[[SshTarget], Workers]) -> Workers:
     try:
         return act(host)
     except HostError as error:

@@ -13,7 +13,7 @@ from hostler.cli.terminal import output
 from hostler.cli.terminal.ask import ask
 from hostler.errors import DamagedError, MissingError, NewerFormatError, UsageError
 from hostler.records.checkpoint import archive, archive_files
-from hostler.records.checkpoint.archive import Entry, Terms
+from hostler.records.checkpoint.archive import ArchivedRun, ArchiveTerms
 from hostler.records.run.log import index_of
 from hostler.records.sweep import sweeps
 from hostler.spec.nearest import did_you_mean
@@ -51,7 +51,7 @@ def command(
     return 0
 
 
-def _held(old: Terms | None) -> Terms:
+def _held(old: ArchiveTerms | None) -> ArchiveTerms:
     if old is None:
         raise MissingError(
             "the archive does not exist yet", hint="hostler archive --top 5 keeps the best five"
@@ -60,8 +60,13 @@ def _held(old: Terms | None) -> Terms:
 
 
 def _wanted(
-    store: Store, old: Terms | None, top: int | None, metric: str | None, goal: str | None, budget: str | None
-) -> Terms:
+    store: Store,
+    old: ArchiveTerms | None,
+    top: int | None,
+    metric: str | None,
+    goal: str | None,
+    budget: str | None,
+) -> ArchiveTerms:
     if top is None and old is None:
         raise UsageError("the number of models to keep is not given", hint="--top N")
     room = _room(budget) if budget else old.size if old else None
@@ -73,7 +78,9 @@ def _wanted(
             raise UsageError("the metric to rank by is not given", hint=f"--metric NAME ({there})")
         name = next(iter(goals))
     held = old.goal if old and old.metric == name else "max"
-    return Terms(top if top is not None else old.top if old else 0, name, goal or goals.get(name, held), room)
+    return ArchiveTerms(
+        top if top is not None else old.top if old else 0, name, goal or goals.get(name, held), room
+    )
 
 
 def _room(words: str) -> int:
@@ -96,7 +103,7 @@ def _goals(store: Store) -> dict[str, str]:
     return found
 
 
-def _change(store: Store, terms: Terms, *, yes: bool) -> bool:
+def _change(store: Store, terms: ArchiveTerms, *, yes: bool) -> bool:
     """Bring in what belongs, and remove what no longer does, after showing it."""
     there = archive.entries(store, terms)
     known = {(one.run, one.k): one for one in there}
@@ -128,14 +135,14 @@ def _say(line: str) -> None:
     click.echo(f"hostler: {line}", err=True)
 
 
-def _shown(leaving: Sequence[Entry], terms: Terms) -> str:
+def _shown(leaving: Sequence[ArchivedRun], terms: ArchiveTerms) -> str:
     lines = [
         f"  {one.run}  {terms.metric}={output.number(one.value)}  {show_size(one.size)}" for one in leaving
     ]
     return "\n".join([*lines, f"{len(leaving)} models, {show_size(sum(one.size for one in leaving))}"])
 
 
-def _print(stay: Sequence[Entry], terms: Terms, as_json: bool) -> None:
+def _print(stay: Sequence[ArchivedRun], terms: ArchiveTerms, as_json: bool) -> None:
     if as_json:
         output.print_json([_json(rank, one) for rank, one in enumerate(stay, start=1)])
         return
@@ -149,12 +156,12 @@ def _print(stay: Sequence[Entry], terms: Terms, as_json: bool) -> None:
         click.echo(f"the archive is empty: {why}", err=True)
 
 
-def _json(rank: int, one: Entry) -> dict[str, Any]:
+def _json(rank: int, one: ArchivedRun) -> dict[str, Any]:
     hidden = ("format", "token", "at", "environment")
     return {"rank": rank, **{name: value for name, value in one.record.items() if name not in hidden}}
 
 
-def _print_trend(store: Store, terms: Terms, as_json: bool) -> None:
+def _print_trend(store: Store, terms: ArchiveTerms, as_json: bool) -> None:
     lines = archive.trend(store, terms, _say)
     names = ("run", "sweep", "round", "ended", "value", "best")
     if as_json:
@@ -167,12 +174,12 @@ def _print_trend(store: Store, terms: Terms, as_json: bool) -> None:
         click.echo(f"no model with {terms.metric} was ever in the archive", err=True)
 
 
-def _is_meant(one: Entry, words: str) -> bool:
+def _is_meant(one: ArchivedRun, words: str) -> bool:
     """By the beginning of its id, by its name as in `grid/3`, or by its sweep."""
     return one.run.startswith(words) or words in (one.sweep, f"{one.sweep}/{index_of(one.run)}")
 
 
-def _pull(store: Store, terms: Terms, run: str, target: str | None) -> int:
+def _pull(store: Store, terms: ArchiveTerms, run: str, target: str | None) -> int:
     found = [one for one in archive.entries(store, terms) if _is_meant(one, run)]
     if not found:
         raise MissingError(f"{run} is not in the archive", hint="hostler archive lists what is")

@@ -24,7 +24,7 @@ class Change:
 
 
 @dataclass(frozen=True)
-class _File:
+class _DiffedFile:
     mark: str  # equal marks are equal content
     data: bytes | None  # None: too large to compare as text
 
@@ -40,11 +40,11 @@ def compare(store: Store, one: Source, other: Source) -> list[Change]:
     return [_change(n, before.get(n), after.get(n)) for n in names if not _same(before.get(n), after.get(n))]
 
 
-def _same(one: _File | None, other: _File | None) -> bool:
+def _same(one: _DiffedFile | None, other: _DiffedFile | None) -> bool:
     return one is not None and other is not None and one.mark == other.mark
 
 
-def _change(name: str, one: _File | None, other: _File | None) -> Change:
+def _change(name: str, one: _DiffedFile | None, other: _DiffedFile | None) -> Change:
     how = "added" if one is None else "removed" if other is None else "changed"
     before, after = _lines(one), _lines(other)
     if before is None or after is None:
@@ -53,7 +53,7 @@ def _change(name: str, one: _File | None, other: _File | None) -> Change:
     return Change(name, how, tuple(found))
 
 
-def _lines(file: _File | None) -> list[str] | None:
+def _lines(file: _DiffedFile | None) -> list[str] | None:
     """Lines of a text; none of a file that is not there; None for what is not text."""
     if file is None:
         return []
@@ -62,7 +62,7 @@ def _lines(file: _File | None) -> list[str] | None:
     return file.data.decode("utf-8", "replace").splitlines()
 
 
-def _files(store: Store, sha256: str) -> dict[str, _File] | None:
+def _files(store: Store, sha256: str) -> dict[str, _DiffedFile] | None:
     with tempfile.TemporaryDirectory(prefix="hostler-diff-") as folder:
         path = Path(folder) / "code.tar.gz"
         try:
@@ -73,16 +73,18 @@ def _files(store: Store, sha256: str) -> dict[str, _File] | None:
             return {shown(member.name): _read(tar, member) for member in tar if not member.isdir()}
 
 
-def _read(tar: tarfile.TarFile, member: tarfile.TarInfo) -> _File:
+def _read(tar: tarfile.TarFile, member: tarfile.TarInfo) -> _DiffedFile:
     if not member.isreg():
-        return _File(f"link {member.linkname}", f"→ {member.linkname}".encode("utf-8", "surrogateescape"))
+        return _DiffedFile(
+            f"link {member.linkname}", f"→ {member.linkname}".encode("utf-8", "surrogateescape")
+        )
     file = tar.extractfile(member)
     digest, kept = hashlib.sha256(), b""
     while file and (piece := file.read(1 << 20)):
         digest.update(piece)
         kept = kept + piece if member.size <= LARGEST else b""
     mark = f"{digest.hexdigest()} {member.mode & 0o100:o}"
-    return _File(mark, kept if member.size <= LARGEST else None)
+    return _DiffedFile(mark, kept if member.size <= LARGEST else None)
 
 
 def shown(name: str) -> str:

@@ -11,10 +11,10 @@ from hostler.cli import here
 from hostler.cli.terminal import missing_file, named_rows, output
 from hostler.cli.terminal.screen import paint, title
 from hostler.records.rows import Row, rows
-from hostler.records.sweep.error_groups import Failed, Group, failed, groups
+from hostler.records.sweep.error_groups import ErrorGroup, Failed, failed, groups
 from hostler.store import Store
 
-__all__ = ["Failed", "Group", "command", "groups"]
+__all__ = ["ErrorGroup", "Failed", "command", "groups"]
 
 SHORT = 6  # lines of a traceback without -v
 RUNS = 8  # names of runs without -v
@@ -41,7 +41,7 @@ def _rows(store: Store, names: tuple[str, ...]) -> list[Row]:
     return named_rows.rows_named(store, names, say=output.saying())
 
 
-def _lines(group: Group, *, verbose: bool) -> Iterator[str]:
+def _lines(group: ErrorGroup, *, verbose: bool) -> Iterator[str]:
     count = f"{group.count} × " if group.count > 1 else ""
     yield f"{title(count + paint(group.kind, 'red'))}  {group.message}"
     shown = group.runs if verbose else group.runs[:RUNS]

@@ -13,7 +13,7 @@ from hostler.backends.registry import backend_of
 from hostler.cli import here
 from hostler.cli.terminal import output
 from hostler.cli.terminal.follow import Vigil
-from hostler.cli.terminal.loglines import Lines, print_line
+from hostler.cli.terminal.loglines import LogLines, print_line
 from hostler.errors import MissingError, UsageError
 from hostler.fleet.fleet_choice import fleet_of
 from hostler.records.interest import Looking
@@ -84,7 +84,7 @@ class _Shown:
         self._reader = LogReader(store, key.run, attempt)
         if tail is not None and pattern is None:
             self._reader.start_near_end(tail)
-        self._lines = Lines(pattern, tail)
+        self._lines = LogLines(pattern, tail)
         self._attempt: int | None = None
         self.printed = False
 

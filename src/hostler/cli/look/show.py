@@ -170,7 +170,7 @@ def _event(one: Event) -> tuple[str, ...]:
     return (str(one.number), _clock(one.at), "", "", one.what + (f" by {one.by}" if one.by else ""))
 
 
-def _checkpoint(one: run_details.Saved) -> tuple[str, ...]:
+def _checkpoint(one: run_details.CheckpointDetails) -> tuple[str, ...]:
     files = f"{one.files} file{'s' * (one.files != 1)}"
     return (one.name, files, show_size(one.size), "finished" if one.finished else "")
 

@@ -10,11 +10,11 @@ from hostler.errors import UsageError
 from hostler.fleet.fleet_choice import owned
 from hostler.fleet.machines import key_folder
 from hostler.remote import keypair
-from hostler.remote.target import Target, parse
+from hostler.remote.target import SshTarget, parse
 from hostler.spec.project import Fleet, Project
 
 
-def host_of(project: Project, name: str | None) -> Target:
+def host_of(project: Project, name: str | None) -> SshTarget:
     """The host of this name; without one, the only machine. A fleet's name means its only machine."""
     known = [target for fleet in project.fleets.values() for target in _named(fleet)]
     clouds = dict(_clouds(project))
@@ -42,7 +42,7 @@ def entered(project: Project, name: str | None) -> Address | None:
     return found if found.command else None
 
 
-def made_machine(project: Project, fleet: Fleet, engine: Cloud, machine: str = "") -> Target:
+def made_machine(project: Project, fleet: Fleet, engine: Cloud, machine: str = "") -> SshTarget:
     """A machine that a launch has made: its own key, and the keys by which it is known."""
     found = engine.address(fleet, machine)
     if found.command:
@@ -51,10 +51,10 @@ def made_machine(project: Project, fleet: Fleet, engine: Cloud, machine: str = "
     alias = found.name
     known = keypair.remember_host(folder, alias, found.host_keys)
     key = str(keypair.private_key(folder))
-    return Target(found.host, found.user, found.port, key, known=str(known), alias=alias)
+    return SshTarget(found.host, found.user, found.port, key, known=str(known), alias=alias)
 
 
-def _named(fleet: Fleet) -> Sequence[Target]:
+def _named(fleet: Fleet) -> Sequence[SshTarget]:
     engine = backend_of(fleet) if fleet.backend in BACKENDS else None
     return engine.targets(fleet) if isinstance(engine, Named) else ()
 

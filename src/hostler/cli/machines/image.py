@@ -11,7 +11,7 @@ import click
 
 from hostler.cli import here
 from hostler.cli.machines import image_cloud
-from hostler.cli.machines.image_cloud import Site, Wanted
+from hostler.cli.machines.image_cloud import ImageOptions, Site
 from hostler.errors import MachineError, UsageError
 from hostler.spec import dockerfile
 from hostler.spec.project import Project
@@ -51,7 +51,9 @@ def build(
             "the kind of image is not given",
             hint="--family NAME: for VMs of Compute Engine; --docker: a container image for Kubernetes",
         )
-    wanted = Wanted(family, script, requirements, base, from_project, from_vm, timeout, machine, gpu, disk)
+    wanted = ImageOptions(
+        family, script, requirements, base, from_project, from_vm, timeout, machine, gpu, disk
+    )
     return image_cloud.build(wanted, Site(on, project, zone), yes=yes, as_json=as_json)
 
 

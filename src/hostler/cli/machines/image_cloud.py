@@ -56,7 +56,7 @@ class Site:
 
 
 @dataclass(frozen=True)
-class Wanted:
+class ImageOptions:
     """The options that were typed."""
 
     family: str
@@ -71,7 +71,7 @@ class Wanted:
     disk: str | None
 
 
-def build(wanted: Wanted, site: Site, *, yes: bool, as_json: bool) -> int:
+def build(wanted: ImageOptions, site: Site, *, yes: bool, as_json: bool) -> int:
     recipe = _recipe(wanted)
     fleet, engine = _at(site)
     if not fleet.options.get("zones"):
@@ -152,7 +152,7 @@ def _count(images: int) -> str:
     return f"{images} image{'s' * (images != 1)}"
 
 
-def _recipe(wanted: Wanted) -> Recipe:
+def _recipe(wanted: ImageOptions) -> Recipe:
     if wanted.from_vm and (wanted.base or wanted.from_project):
         raise UsageError("--from-vm and --from cannot be combined", hint="leave one of them out")
     if wanted.from_project and not wanted.base:
@@ -201,7 +201,7 @@ def _first_imager() -> str:
     return found
 
 
-def _workshop(fleet: Fleet, engine: Imager, wanted: Wanted, recipe: Recipe) -> Fleet:
+def _workshop(fleet: Fleet, engine: Imager, wanted: ImageOptions, recipe: Recipe) -> Fleet:
     """The machine that it is built on: cheap, and not taken away in the middle."""
     kept = {key: value for key, value in fleet.options.items() if key in KEPT}
     options = {**kept, "machine": wanted.machine or (None if wanted.gpu else MACHINE), "spot": False}

@@ -17,7 +17,7 @@ from hostler.errors import HostError, HostUnreachable, MachineError
 from hostler.remote.channel import Channel, Cut
 from hostler.remote.connection import Connection
 from hostler.remote.opening import open_channel
-from hostler.remote.target import Target
+from hostler.remote.target import SshTarget
 
 DESK = "hostler.remote.jupyter"
 START = 90.0
@@ -58,7 +58,7 @@ def _open(channel: Channel, token: str, python: str | None, *, lab: bool) -> int
     return int(answer.header["port"])
 
 
-def _forward(target: Target, port: int, far: int, token: str, channel: Channel) -> int:
+def _forward(target: SshTarget, port: int, far: int, token: str, channel: Channel) -> int:
     """Until Ctrl-C, or the connection ends."""
     words = ssh_command(target, ("cat",), (f"{port}:{far}",), ALONE)  # ends with its input, and so with us
     tunnel = subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, start_new_session=True)

@@ -13,7 +13,7 @@ from hostler.cli import here
 from hostler.cli.machines.hosts import entered, host_of
 from hostler.errors import UsageError
 from hostler.remote.connection import no_ssh, ssh_options
-from hostler.remote.target import Target
+from hostler.remote.target import SshTarget
 
 _PORTS = re.compile(r"(?:(\d{1,5}):)?(\d{1,5})")
 
@@ -31,7 +31,7 @@ def command(ports: tuple[str, ...], host: str | None, words: tuple[str, ...]) ->
 
 
 def ssh_command(
-    target: Target, words: Sequence[str], ports: Sequence[str] = (), more: Sequence[str] = ()
+    target: SshTarget, words: Sequence[str], ports: Sequence[str] = (), more: Sequence[str] = ()
 ) -> list[str]:
     """Pure. Forwarded ports are open to this machine alone; `more` are options, as ssh_config has them."""
     forwards = [word for port in ports for word in ("-L", forward(port))]

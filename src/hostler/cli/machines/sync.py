@@ -12,7 +12,7 @@ from hostler.cli import here
 from hostler.cli.machines.hosts import host_of
 from hostler.errors import HostUnreachable, MachineError
 from hostler.fleet.snapshot.mirror import Mirror, Pushed
-from hostler.remote.target import Target
+from hostler.remote.target import SshTarget
 from hostler.spec.names import slug
 from hostler.spec.project import Project
 from hostler.store.registry import is_folder
@@ -48,7 +48,7 @@ def place_of(project: Project) -> str:
     return f"~/hostler/{slug(project.name)}"
 
 
-def mirror_of(project: Project, target: Target, place: str) -> Mirror:
+def mirror_of(project: Project, target: SshTarget, place: str) -> Mirror:
     """The mirror of a project; a store inside it is left out, as it is not code."""
     own = (Path(project.store),) if is_folder(project.store) else ()
     return Mirror(project.root, target, place, env.cache_dir(), own)

@@ -22,8 +22,8 @@ from hostler.fleet.launcher import sweep_launcher
 from hostler.fleet.sweep import draft_sweep
 from hostler.records import project
 from hostler.simulate import outcome, stock, times, trace
-from hostler.simulate.outcome import Span, Summary
-from hostler.simulate.study import Study, Wishes, study
+from hostler.simulate.outcome import Interval, SimulationSummary
+from hostler.simulate.study import Study, StudyOptions, study
 from hostler.spec.units import show_duration, show_money
 
 
@@ -54,7 +54,9 @@ def command(
     return 0 if chosen is not None else 1
 
 
-def _study(file: Path, on: tuple[str, ...], store_url: str | None, wishes: Wishes, *, whole: bool) -> Study:
+def _study(
+    file: Path, on: tuple[str, ...], store_url: str | None, wishes: StudyOptions, *, whole: bool
+) -> Study:
     given = load_sweep(file, here.project(), commanded=False)
     job = draft_sweep(given)
     url = here.store_url(store_url, given.project)
@@ -79,12 +81,12 @@ def _wishes(
     boot: str | None,
     notice: str | None,
     seeds: int | None,
-) -> Wishes:
+) -> StudyOptions:
     if trace_file and (preempt or history or stockout):
         raise UsageError("--trace cannot be combined with --preempt, --history or --stockout")
     if preempt and history:
         raise UsageError("--preempt and --history cannot be combined: both give the rate")
-    return Wishes(
+    return StudyOptions(
         preempt,
         history,
         trace.read(trace_file) if trace_file else None,
@@ -99,7 +101,7 @@ def _wishes(
     )
 
 
-def _next(file: Path, found: Study, chosen: Summary | None) -> str:
+def _next(file: Path, found: Study, chosen: SimulationSummary | None) -> str:
     """The command that submits the chosen plan."""
     if chosen is None:
         return ""
@@ -126,7 +128,9 @@ def _check_plot(plot: str) -> None:
         check(Path(plot), "--plot")
 
 
-def _draw(found: Study, results: list[Summary], chosen: Summary | None, plot: str) -> None:
+def _draw(
+    found: Study, results: list[SimulationSummary], chosen: SimulationSummary | None, plot: str
+) -> None:
     with needs("analysis"):
         from hostler.analysis.plots.save import save
         from hostler.simulate.chart import chart
@@ -142,7 +146,7 @@ HEAD = ("fleet", "checkpoint", "time", "(5-95 %)", "cost", "(5-95 %)", "preempte
 
 
 def result_lines(
-    found: Study, results: Sequence[Summary], chosen: Summary | None, then: str, by: str
+    found: Study, results: Sequence[SimulationSummary], chosen: SimulationSummary | None, then: str, by: str
 ) -> Iterator[str]:
     count = f"{found.runs:,} run{'s' * (found.runs != 1)}"
     yield f"{found.job.name}: {count}; each simulated with {found.seeds} chance{'s' * (found.seeds != 1)}"
@@ -155,7 +159,7 @@ def result_lines(
     yield from _best(results, chosen, then, by)
 
 
-def troubles(results: Sequence[Summary]) -> Iterator[str]:
+def troubles(results: Sequence[SimulationSummary]) -> Iterator[str]:
     """Reasons why not all runs finish, one line each."""
     for one in results:
         name = f"{one.fleet}, checkpoint {show_duration(one.every)}"
@@ -174,12 +178,14 @@ def troubles(results: Sequence[Summary]) -> Iterator[str]:
             yield f"{name}: {_left(one)}: no machine is left for them"
 
 
-def _left(one: Summary) -> str:
+def _left(one: SimulationSummary) -> str:
     count = f"{one.left:.0f}"
     return "1 run is left" if count == "1" else f"{count} runs are left"
 
 
-def _best(results: Sequence[Summary], chosen: Summary | None, then: str, by: str) -> Iterator[str]:
+def _best(
+    results: Sequence[SimulationSummary], chosen: SimulationSummary | None, then: str, by: str
+) -> Iterator[str]:
     if chosen is None:
         yield "none of them finishes all runs"
         return
@@ -191,7 +197,7 @@ def _best(results: Sequence[Summary], chosen: Summary | None, then: str, by: str
     yield f"  → {then}"
 
 
-def _cells(one: Summary) -> tuple[str, ...]:
+def _cells(one: SimulationSummary) -> tuple[str, ...]:
     never = "never ends" if one.endless else "" if one.begins else "never begins"
     cost = ("-", "") if one.cost is None or never else (show_money(one.cost.mean), _between(one.cost))
     time = (never, "") if never else (_short(one.seconds.mean), _times(one.seconds))
@@ -201,7 +207,9 @@ def _cells(one: Summary) -> tuple[str, ...]:
     return (one.fleet, show_duration(one.every), *time, *cost, losses, repeated, done)
 
 
-def study_json(found: Study, results: Sequence[Summary], chosen: Summary | None, then: str) -> dict[str, Any]:
+def study_json(
+    found: Study, results: Sequence[SimulationSummary], chosen: SimulationSummary | None, then: str
+) -> dict[str, Any]:
     return {
         "sweep": found.job.name,
         "runs": found.runs,
@@ -213,19 +221,19 @@ def study_json(found: Study, results: Sequence[Summary], chosen: Summary | None,
     }
 
 
-def _time(span: Span) -> str:
+def _time(span: Interval) -> str:
     return f"{_short(span.mean)} ({_times(span)})"
 
 
-def _money(span: Span) -> str:
+def _money(span: Interval) -> str:
     return f"{show_money(span.mean)} ({_between(span)})"
 
 
-def _between(span: Span) -> str:
+def _between(span: Interval) -> str:
     return f"{show_money(span.low)}-{show_money(span.high)}"
 
 
-def _times(span: Span) -> str:
+def _times(span: Interval) -> str:
     return f"{_short(span.low)}-{_short(span.high)}"
 
 

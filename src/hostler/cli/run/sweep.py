@@ -47,7 +47,7 @@ TRIAL = 60.0  # seconds a trial may take to show a sign of life
 
 
 @dataclass(frozen=True)
-class _Wishes:
+class _SweepChanges:
     """The parts of an existing sweep to do again, or to give up."""
 
     overwrite: bool
@@ -100,7 +100,7 @@ def command(
     forecast.say_notes(given.notes)
     if found.twins and not reuse and not yes:
         reuse = ask("Take the results of those that finished in other sweeps?", yes=False)
-    wishes = _Wishes(overwrite, resubmit, rerun is not None, reuse, yes)
+    wishes = _SweepChanges(overwrite, resubmit, rerun is not None, reuse, yes)
     if not _agreed(found, wishes):
         click.echo("hostler: nothing was submitted", err=True)
         return 1
@@ -154,7 +154,7 @@ def _check_money(
         raise costs.refused
 
 
-def _agreed(found: Outlook, wishes: _Wishes) -> bool:
+def _agreed(found: Outlook, wishes: _SweepChanges) -> bool:
     if wishes.overwrite and found.there:
         question = f"The sweep {found.job.name} goes to the trash. Type its name to agree"
         if wishes.yes:
@@ -163,7 +163,7 @@ def _agreed(found: Outlook, wishes: _Wishes) -> bool:
     return ask("Submit?", yes=wishes.yes)
 
 
-def _settle(store: Store, done: Swept, found: Outlook, wishes: _Wishes) -> int:
+def _settle(store: Store, done: Swept, found: Outlook, wishes: _SweepChanges) -> int:
     """After the round is written: what is taken over, bounded, lifted, done again. Returns how many are."""
     job = done.job
     if wishes.reuse and found.twins:
@@ -237,13 +237,13 @@ TAIL = 15  # lines of a failed trial's output
 
 
 @dataclass(frozen=True)
-class Trial:
+class ProbeRun:
     row: Row
     seconds: float
     output: str
 
 
-def try_first(project: Project, job: Job, index: int, limit: float) -> Trial:
+def try_first(project: Project, job: Job, index: int, limit: float) -> ProbeRun:
     """Carry out run `index` until it logs a metric, ends, or `limit` seconds have passed."""
     alone = replace(job, name="try", rounds=(), runs=(job.params(index),), parallel=None, retries=0)
     alone = replace(alone, command=job.command_of(index), budget=Budget())
@@ -260,7 +260,7 @@ def try_first(project: Project, job: Job, index: int, limit: float) -> Trial:
             _end(engine, fleet)
 
 
-def report_trial(trial: Trial, job: Job) -> bool:
+def report_trial(trial: ProbeRun, job: Job) -> bool:
     """Print how it went; returns whether the sweep may be submitted."""
     problem = _problem(trial, job)
     if problem:
@@ -272,7 +272,7 @@ def report_trial(trial: Trial, job: Job) -> bool:
     return True
 
 
-def _problem(trial: Trial, job: Job) -> str:
+def _problem(trial: ProbeRun, job: Job) -> str:
     row = trial.row
     if row.state not in (DONE, QUEUED, RUNNING):
         return f"the first run failed: {(row.failure or {}).get('message', row.state)}"
@@ -283,7 +283,7 @@ def _problem(trial: Trial, job: Job) -> str:
     return ""
 
 
-def _watch(store: Store, key: RunKey, limit: float) -> Trial:
+def _watch(store: Store, key: RunKey, limit: float) -> ProbeRun:
     begun = time.monotonic()
     while True:
         row = rows(store, [key.sweep])[0]
@@ -291,7 +291,7 @@ def _watch(store: Store, key: RunKey, limit: float) -> Trial:
         alive = any(not name.startswith("system/") for name in row.metrics)
         if row.state not in (QUEUED, RUNNING) or alive or spent >= limit:
             text = b"".join(piece.data for piece in LogReader(store, key.run).read())
-            return Trial(row, spent, text.decode("utf-8", "replace"))
+            return ProbeRun(row, spent, text.decode("utf-8", "replace"))
         time.sleep(LOOK)
 
 

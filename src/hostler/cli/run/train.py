@@ -44,7 +44,7 @@ def _asked(words: tuple[str, ...], folder: Handoff) -> Config:
     return configfile.from_words((*words, *configfile.restated(words, given)))
 
 
-def _words(seat: shared_process.Seat) -> tuple[str, ...]:
+def _words(seat: shared_process.SharedRun) -> tuple[str, ...]:
     """The words that another run's `hostler train` would have read."""
     after = seat.words[seat.words.index("train") + 1 :]
     found: tuple[str, ...] = train.make_context("train", list(after)).params["words"]

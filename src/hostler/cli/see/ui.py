@@ -31,7 +31,7 @@ def command(
     url = here.store_url(store_url)
     store = here.open_at(url)
     with needs("analysis"):
-        from hostler.analysis.board.serve import Place, serve
+        from hostler.analysis.board.serve import ListenAddress, serve
 
     def say(address: str, page: Path) -> None:
         click.echo(f"{address}\n  {store.url}; Ctrl-C ends it, runs go on")
@@ -42,7 +42,7 @@ def command(
     def wake(waiting: Sequence[str]) -> str:
         return _start(store, url, waiting)
 
-    serve(store, Place(host, port, token_file, names), say, wake)
+    serve(store, ListenAddress(host, port, token_file, names), say, wake)
     return 0
 
 

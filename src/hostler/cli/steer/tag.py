@@ -16,7 +16,7 @@ from hostler.store import Store
 
 
 @dataclass
-class _Asked:
+class _TagOptions:
     names: list[str] = field(default_factory=list)
     add: list[str] = field(default_factory=list)
     remove: list[str] = field(default_factory=list)
@@ -36,9 +36,9 @@ def command(words: tuple[str, ...], store_url: str | None, as_json: bool) -> int
     return acting.report(store, acting.act(store, asked.names, do), as_json=as_json)
 
 
-def _read(store: Store, words: tuple[str, ...]) -> _Asked:
+def _read(store: Store, words: tuple[str, ...]) -> _TagOptions:
     """Names and changes. Without a + or -, the first word is the run and the others are tags."""
-    asked = _Asked()
+    asked = _TagOptions()
     for word in words:
         to = {"+": asked.add, "-": asked.remove}.get(word[:1])
         if to is None:
@@ -63,7 +63,7 @@ def _checked(tag: str) -> str:
     return tag
 
 
-def _tag(store: Store, job: Job, row: Row, asked: _Asked) -> Result:
+def _tag(store: Store, job: Job, row: Row, asked: _TagOptions) -> Result:
     shared = sweeps.tags(store, job, output.saying())[""]
     whole = [tag for tag in asked.remove if tag in shared and job.count > 1]
     if whole:

@@ -23,7 +23,7 @@ def print_line(line: str, name: str = "", *, raw: bool) -> None:
         click.echo(f"{name}{terminal.last_overwrite(line)}")
 
 
-class Lines:
+class LogLines:
     """Takes pieces, gives lines with the attempt they are of. `tail`: of what is there at the first take,
     only so many."""
 

@@ -15,19 +15,19 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO, cast
 
-from hostler.fleet.snapshot.tree import FILE, FOLDER, Node, Tree, shown
+from hostler.fleet.snapshot.tree import FILE, FOLDER, Tree, TreeNode, shown
 
 CHUNK = 1 << 20
 
 
 @dataclass(frozen=True)
-class Packed:
+class PackedArchive:
     sha: str
     size: int
     disturbed: tuple[str, ...] = ()  # one line each: files that changed, went or could not be read
 
 
-def pack(tree: Tree, target: Path, *, compress: bool) -> Packed:
+def pack(tree: Tree, target: Path, *, compress: bool) -> PackedArchive:
     """Write the tree into target (which must not exist) and say what its bytes hash to."""
     disturbed: list[str] = []
     with open(target, "xb") as file:
@@ -37,7 +37,7 @@ def pack(tree: Tree, target: Path, *, compress: bool) -> Packed:
                 _write(tree, cast("BinaryIO", zipped), disturbed)
         else:
             _write(tree, cast("BinaryIO", sink), disturbed)
-    return Packed(sink.digest.hexdigest(), sink.size, tuple(disturbed))
+    return PackedArchive(sink.digest.hexdigest(), sink.size, tuple(disturbed))
 
 
 def hash_file(path: Path) -> str:
@@ -77,7 +77,7 @@ def _write(tree: Tree, sink: BinaryIO, disturbed: list[str]) -> None:
                 tar.addfile(_info(node))
 
 
-def _add_file(tar: tarfile.TarFile, tree: Tree, node: Node, disturbed: list[str]) -> None:
+def _add_file(tar: tarfile.TarFile, tree: Tree, node: TreeNode, disturbed: list[str]) -> None:
     brought = tree.brought.get(node.name)
     try:
         # not through a link that took the file's place, nor waiting on a pipe that did
@@ -108,7 +108,7 @@ class _Exactly:
         return data
 
 
-def _info(node: Node, size: int = 0) -> tarfile.TarInfo:
+def _info(node: TreeNode, size: int = 0) -> tarfile.TarInfo:
     info = tarfile.TarInfo(node.name)
     info.size = size
     info.mode = 0o755 if node.executable or node.kind == FOLDER else 0o644

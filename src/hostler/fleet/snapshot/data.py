@@ -24,7 +24,7 @@ from hostler.errors import MissingError, SpecError, StoreError
 from hostler.fleet.snapshot import memo
 from hostler.fleet.snapshot.archive import hash_file, pack
 from hostler.fleet.snapshot.ignore import OWN_FILE
-from hostler.fleet.snapshot.tree import FILE, Node, Tree, scan, shown
+from hostler.fleet.snapshot.tree import FILE, Tree, TreeNode, scan, shown
 from hostler.records import layout
 from hostler.records.checkpoint import bulk
 from hostler.spec.job import DataItem
@@ -37,7 +37,7 @@ ARCHIVES = (".tar", ".tar.gz", ".tgz", ".tar.bz2", ".tbz2", ".tar.xz", ".txz", "
 Watch = Callable[[str, int], bulk.Sent]
 
 
-class Entry(Protocol):
+class GivenData(Protocol):
     """An entry of `data:` as the project file gives it."""
 
     @property
@@ -55,7 +55,7 @@ class Entry(Protocol):
 
 
 def data_items(
-    entries: Iterable[Entry],
+    entries: Iterable[GivenData],
     project: Path,
     store: Store,
     cache: Path,
@@ -69,7 +69,7 @@ def data_items(
     return tuple(replace(item, at=entry.at) for entry, item in items)
 
 
-def check_places(entries: Iterable[Entry], project: Path, code: Collection[str]) -> None:
+def check_places(entries: Iterable[GivenData], project: Path, code: Collection[str]) -> None:
     """SpecError if data with `at` would lie where the code has another file; `code`: names of its files."""
     for entry in entries:
         clash = next(_in_the_way(entry, entry.at, project, code), None) if entry.at else None
@@ -80,7 +80,7 @@ def check_places(entries: Iterable[Entry], project: Path, code: Collection[str])
             )
 
 
-def _in_the_way(entry: Entry, at: str, project: Path, code: Collection[str]) -> Iterator[str]:
+def _in_the_way(entry: GivenData, at: str, project: Path, code: Collection[str]) -> Iterator[str]:
     brought = Path(os.path.realpath(project / entry.path)) if entry.path else None
     for name in code:
         if name == at or name.startswith(f"{at}/"):
@@ -100,7 +100,7 @@ def _differs(brought: Path, code: Path) -> bool:
 
 
 def _item(
-    entry: Entry, project: Path, store: Store, cache: Path, clock: Callable[[], float], watch: Watch
+    entry: GivenData, project: Path, store: Store, cache: Path, clock: Callable[[], float], watch: Watch
 ) -> DataItem:
     name = check_part(entry.name)
     if entry.run:
@@ -158,7 +158,7 @@ def _tree(name: str, path: Path) -> Tree:
 def _single(path: Path) -> Tree:
     found = path.stat()
     stamp = (found.st_mtime_ns, found.st_ctime_ns, found.st_ino)
-    return Tree(path.parent, (Node(path.name, FILE, found.st_size, bool(found.st_mode & 0o100), stamp),))
+    return Tree(path.parent, (TreeNode(path.name, FILE, found.st_size, bool(found.st_mode & 0o100), stamp),))
 
 
 @dataclass(frozen=True)

@@ -35,7 +35,7 @@ node_modules/
 
 
 @dataclass(frozen=True)
-class Rule:
+class IgnoreRule:
     """A line of an ignore file; `base` is the folder of that file ('' or ending in '/')."""
 
     pattern: re.Pattern[str]
@@ -58,9 +58,9 @@ class Rule:
 class Ignore:
     """The rules in force in one folder."""
 
-    git: tuple[Rule, ...] = ()
-    own: tuple[Rule, ...] = ()
-    usual: tuple[Rule, ...] = ()
+    git: tuple[IgnoreRule, ...] = ()
+    own: tuple[IgnoreRule, ...] = ()
+    usual: tuple[IgnoreRule, ...] = ()
     tracked: frozenset[str] = frozenset()  # what git tracks although its rules ignore it, and their folders
     only_tracked: bool = False  # this folder is ignored by git and was entered for what is tracked in it
 
@@ -116,7 +116,7 @@ class Ignore:
 
 def for_project(folder: Path, top: Path | None = None, tracked: Sequence[str] = ()) -> Ignore:
     """The rules in force in a project's own folder; `top` is the root of the git tree it lies in."""
-    rules: tuple[Rule, ...] = ()
+    rules: tuple[IgnoreRule, ...] = ()
     if top is not None:
         above = [top, *reversed([p for p in folder.parents if top in p.parents])] if top != folder else []
         exclude = top / ".git" / "info" / "exclude"
@@ -136,14 +136,14 @@ def is_taken_back(project: Path, name: str) -> bool:
     return decide(rules.own, name, False) is False
 
 
-def parse(text: str, base: str = "", origin: str = "") -> tuple[Rule, ...]:
+def parse(text: str, base: str = "", origin: str = "") -> tuple[IgnoreRule, ...]:
     """The rules of one ignore file; `origin` is its name, for people."""
     lines = text.removeprefix("\ufeff").split("\n")
     found = (_rule(line.removesuffix("\r"), base, origin, n) for n, line in enumerate(lines, start=1))
     return tuple(rule for rule in found if rule is not None)
 
 
-def decide(rules: Sequence[Rule], name: str, is_dir: bool) -> bool | None:
+def decide(rules: Sequence[IgnoreRule], name: str, is_dir: bool) -> bool | None:
     """True: ignored, False: taken back, None: no rule speaks of it. The last rule that matches decides."""
     for rule in reversed(rules):
         if rule.matches(name, is_dir):
@@ -151,7 +151,7 @@ def decide(rules: Sequence[Rule], name: str, is_dir: bool) -> bool | None:
     return None
 
 
-def _rule(line: str, base: str, origin: str, number: int) -> Rule | None:
+def _rule(line: str, base: str, origin: str, number: int) -> IgnoreRule | None:
     text = written = _without_trailing_spaces(line)
     if not text or text.startswith("#"):
         return None
@@ -164,7 +164,7 @@ def _rule(line: str, base: str, origin: str, number: int) -> Rule | None:
         return None
     pattern = re.compile(_regex(text.removeprefix("/"), by_name), re.DOTALL)
     origin = f"{origin} (line {number})" if origin else ""
-    return Rule(pattern, negated, folders_only, by_name, base, text=written, origin=origin)
+    return IgnoreRule(pattern, negated, folders_only, by_name, base, text=written, origin=origin)
 
 
 def _without_trailing_spaces(line: str) -> str:
@@ -279,7 +279,7 @@ def _with_parents(name: str) -> list[str]:
     return ["/".join(parts[:n]) for n in range(1, len(parts) + 1)]
 
 
-def _as_seen_from(folder: Path, above: Path, rules: tuple[Rule, ...]) -> tuple[Rule, ...]:
+def _as_seen_from(folder: Path, above: Path, rules: tuple[IgnoreRule, ...]) -> tuple[IgnoreRule, ...]:
     """Rules of a folder above the project: anchored ones see the way down to the project as well."""
     way = folder.relative_to(above).as_posix()
     prefix = "" if way == "." else f"{way}/"

@@ -23,13 +23,13 @@ from typing import Any
 from hostler.errors import HostUnreachable, UsageError
 from hostler.fleet.snapshot import snapshot
 from hostler.fleet.snapshot.stream import Stream, named
-from hostler.fleet.snapshot.tree import FILE, FOLDER, Node, Tree, stamped
+from hostler.fleet.snapshot.tree import FILE, FOLDER, Tree, TreeNode, stamped
 from hostler.remote import refusal
 from hostler.remote.channel import Channel, Cut
 from hostler.remote.connection import Connection
 from hostler.remote.frames import Frame
 from hostler.remote.opening import open_channel
-from hostler.remote.target import Target
+from hostler.remote.target import SshTarget
 from hostler.store.registry import is_network
 
 FAR = "hostler.remote.mirrored"
@@ -49,7 +49,7 @@ class Mirror:
     """`push` makes the far folder like the one here; the connection stays open between two pushes."""
 
     def __init__(
-        self, root: Path, target: Target, to: str, cache: Path, exclude: tuple[Path, ...] = ()
+        self, root: Path, target: SshTarget, to: str, cache: Path, exclude: tuple[Path, ...] = ()
     ) -> None:
         self._root, self._exclude = Path(os.path.realpath(root)), exclude
         self._connection, self._to = Connection(target), to.removeprefix("~/")
@@ -124,7 +124,7 @@ class Mirror:
 
         self._settling = self._notes.submit(write)
 
-    def _rsync(self, root: Path, nodes: Sequence[Node]) -> None:
+    def _rsync(self, root: Path, nodes: Sequence[TreeNode]) -> None:
         """-I: they are known to differ, and a second save within a second has the same time to it."""
         target = self._connection.target
         host = f"[{target.host}]" if ":" in target.host else target.host
@@ -144,7 +144,7 @@ class Mirror:
             code = 255 if done.returncode in CUT else done.returncode
             raise refusal.read(str(target), done.stderr.decode("utf-8", "replace"), code)
 
-    def _without_rsync(self, root: Path, nodes: Sequence[Node]) -> None:
+    def _without_rsync(self, root: Path, nodes: Sequence[TreeNode]) -> None:
         stream = Stream(self._connection, root, self._to, zstd=False)
         for node in nodes:
             stream.add(node)
@@ -192,7 +192,7 @@ def _stamps(tree: Tree) -> dict[str, list[Any]]:
     return {node.name: _stamp(node) for node in tree.nodes}
 
 
-def _stamp(node: Node) -> list[Any]:
+def _stamp(node: TreeNode) -> list[Any]:
     """A value that changes with the content; a folder is there or not."""
     return (
         [node.kind]

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 
 from hostler.errors import UsageError
 from hostler.fleet.snapshot.ignore import OWN_FILE
-from hostler.fleet.snapshot.tree import Node, Tree, shown
+from hostler.fleet.snapshot.tree import Tree, TreeNode, shown
 from hostler.settings import Sizes
 
 MOST = 0.9  # a child with this share of its folder's weight is named in its place
@@ -29,7 +29,9 @@ def check_size(tree: Tree, limits: Sizes) -> None:
     raise UsageError(what, hint=hint)
 
 
-def heaviest(files: Iterable[Node], weigh: Callable[[Node], int], count: int = 5) -> list[tuple[str, int]]:
+def heaviest(
+    files: Iterable[TreeNode], weigh: Callable[[TreeNode], int], count: int = 5
+) -> list[tuple[str, int]]:
     """Largest first; a folder ends in '/', and is gone into where one child is nearly all of it."""
     weight: dict[str, int] = defaultdict(int)
     children: dict[str, set[str]] = defaultdict(set)

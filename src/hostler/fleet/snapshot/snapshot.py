@@ -22,7 +22,7 @@ from hostler.fleet.snapshot import memo
 from hostler.fleet.snapshot.archive import pack
 from hostler.fleet.snapshot.ignore import for_project, is_taken_back
 from hostler.fleet.snapshot.size_limit import check_size
-from hostler.fleet.snapshot.tree import FOLDER, Node, Tree, scan
+from hostler.fleet.snapshot.tree import FOLDER, Tree, TreeNode, scan
 from hostler.records import layout, reuse
 from hostler.settings import Sizes
 from hostler.store.base import NotFound, Store
@@ -90,7 +90,7 @@ def upload(store: Store, snapshot: Snapshot) -> bool:
 def tree_of(
     folder: Path,
     exclude: tuple[Path, ...] = (),
-    meet: Callable[[Node], None] = lambda node: None,
+    meet: Callable[[TreeNode], None] = lambda node: None,
     *,
     names: bool = False,
 ) -> Tree:
@@ -102,7 +102,7 @@ def _scan(
     folder: Path,
     git: GitState | None,
     exclude: tuple[Path, ...],
-    meet: Callable[[Node], None] = lambda node: None,
+    meet: Callable[[TreeNode], None] = lambda node: None,
     *,
     names: bool = False,
 ) -> Tree:

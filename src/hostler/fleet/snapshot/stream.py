@@ -8,7 +8,7 @@ import subprocess
 from pathlib import Path
 
 from hostler.errors import HostError, MachineError
-from hostler.fleet.snapshot.tree import Node
+from hostler.fleet.snapshot.tree import TreeNode
 from hostler.remote import refusal
 from hostler.remote.connection import Connection
 
@@ -35,7 +35,7 @@ class Stream:
             assert process.stdout is not None
             process.stdout.close()
 
-    def add(self, node: Node) -> None:
+    def add(self, node: TreeNode) -> None:
         self._names += named(node)
         if len(self._names) >= BATCH:
             self._tell()
@@ -68,5 +68,5 @@ class Stream:
         return refusal.read(self._host, said, self._ship.returncode)
 
 
-def named(node: Node) -> bytes:
+def named(node: TreeNode) -> bytes:
     return os.fsencode(node.name) + b"\0"

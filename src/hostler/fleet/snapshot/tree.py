@@ -26,7 +26,7 @@ FINE = 0.05  # by which one does that shows parts of seconds: a tick of the cloc
 _NAME = attrgetter("name")
 
 
-class Node(NamedTuple):
+class TreeNode(NamedTuple):
     """A file, folder or link to send. `stamp` changes whenever its content may have changed."""
 
     name: str  # relative, '/'-separated; undecodable bytes as surrogates
@@ -37,24 +37,24 @@ class Node(NamedTuple):
     target: str = ""  # of a link
 
 
-Leaf = Callable[[Path, "os.DirEntry[str]", str], "Node | str"]
+Leaf = Callable[[Path, "os.DirEntry[str]", str], "TreeNode | str"]
 
 
 @dataclass(frozen=True)
 class Tree:
     root: Path
-    nodes: tuple[Node, ...]
+    nodes: tuple[TreeNode, ...]
     left_out: tuple[str, ...] = ()  # one line each: what could not be taken along, and why
     brought: Mapping[str, Path] = field(default_factory=dict)  # files that lie elsewhere, named by content
 
     def bring(self, name: str, path: Path, sha: str) -> Tree:
         """The tree with a file of this content that is not under its root."""
-        node = Node(name, FILE, path.stat().st_size, target=sha)
+        node = TreeNode(name, FILE, path.stat().st_size, target=sha)
         nodes = sorted([*self.nodes, node], key=lambda node: os.fsencode(node.name))
         return replace(self, nodes=tuple(nodes), brought={**self.brought, name: path})
 
     @property
-    def files(self) -> tuple[Node, ...]:
+    def files(self) -> tuple[TreeNode, ...]:
         return tuple(node for node in self.nodes if node.kind == FILE)
 
     @property
@@ -80,7 +80,7 @@ def scan(
     root: Path,
     ignore: Ignore | None,
     exclude: tuple[Path, ...] = (),
-    meet: Callable[[Node], None] = lambda node: None,
+    meet: Callable[[TreeNode], None] = lambda node: None,
     *,
     names: bool = False,
 ) -> Tree:
@@ -88,10 +88,10 @@ def scan(
     it is found, folders before what is in them. `names`: of files no more than that; see `stamped`."""
     real = Path(os.path.realpath(root))
     shut = frozenset(os.path.realpath(path) for path in exclude)
-    nodes: list[Node] = []
+    nodes: list[TreeNode] = []
     left_out: list[str] = []
     for found in _walk(real, real, "", ignore, shut, _named if names else _leaf):
-        if isinstance(found, Node):
+        if isinstance(found, TreeNode):
             nodes.append(found)
             meet(found)
         else:
@@ -126,7 +126,7 @@ def shown(name: str) -> str:
 
 def _walk(
     root: Path, folder: Path, name: str, ignore: Ignore | None, shut: frozenset[str], leaf: Leaf
-) -> Iterator[Node | str]:
+) -> Iterator[TreeNode | str]:
     try:
         entries = sorted(os.scandir(folder), key=_NAME)
     except OSError as error:
@@ -144,7 +144,7 @@ def _walk(
             rules = ignore.inside(inner, path) if ignore else None
             below = list(_walk(root, path, inner, rules, shut, leaf))
             if below or not any(os.scandir(path)):  # a folder of which all is ignored is ignored
-                yield Node(inner, FOLDER)
+                yield TreeNode(inner, FOLDER)
                 yield from below
         else:
             yield leaf(root, entry, inner)
@@ -159,12 +159,12 @@ def is_store(folder: Path) -> bool:
     return isinstance(record, dict) and {"format", "beat", "lease"} <= record.keys()
 
 
-def _named(root: Path, entry: os.DirEntry[str], name: str) -> Node | str:
+def _named(root: Path, entry: os.DirEntry[str], name: str) -> TreeNode | str:
     """The node by what the folder's listing says, without a stat for a file."""
-    return Node(name, FILE) if entry.is_file(follow_symlinks=False) else _leaf(root, entry, name)
+    return TreeNode(name, FILE) if entry.is_file(follow_symlinks=False) else _leaf(root, entry, name)
 
 
-def _leaf(root: Path, entry: os.DirEntry[str], name: str) -> Node | str:
+def _leaf(root: Path, entry: os.DirEntry[str], name: str) -> TreeNode | str:
     try:
         if entry.is_symlink():
             return _link(root, entry.path, name)
@@ -176,9 +176,9 @@ def _leaf(root: Path, entry: os.DirEntry[str], name: str) -> Node | str:
     return _file(name, found)
 
 
-def _file(name: str, found: os.stat_result) -> Node:
+def _file(name: str, found: os.stat_result) -> TreeNode:
     stamp = (found.st_mtime_ns, found.st_ctime_ns, found.st_ino)
-    return Node(name, FILE, found.st_size, bool(found.st_mode & stat.S_IXUSR), stamp)
+    return TreeNode(name, FILE, found.st_size, bool(found.st_mode & stat.S_IXUSR), stamp)
 
 
 def _stat(path: str) -> os.stat_result | None:
@@ -189,7 +189,7 @@ def _stat(path: str) -> os.stat_result | None:
         return None
 
 
-def _link(root: Path, path: str, name: str) -> Node | str:
+def _link(root: Path, path: str, name: str) -> TreeNode | str:
     """The link, relative, if it stays inside whichever way it is read; a line that names it otherwise."""
     target = os.readlink(path)
     if target.startswith("/"):
@@ -197,7 +197,7 @@ def _link(root: Path, path: str, name: str) -> Node | str:
     by_text = os.path.normpath(os.path.join(os.path.dirname(path), target))
     if not (_within(root, by_text) and _within(root, os.path.realpath(path))):
         return f"{shown(name)}: a link that leads out of the folder, to {shown(os.readlink(path))}"
-    return Node(name, LINK, target=target)
+    return TreeNode(name, LINK, target=target)
 
 
 def _within(root: Path, path: str) -> bool:

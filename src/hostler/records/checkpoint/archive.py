@@ -49,7 +49,7 @@ Say = Callable[[str], None]
 
 
 @dataclass(frozen=True)
-class Terms:
+class ArchiveTerms:
     """How many are kept, and by what they are ranked. size: bytes that all of them may take."""
 
     top: int
@@ -59,7 +59,7 @@ class Terms:
 
 
 @dataclass(frozen=True)
-class Entry:
+class ArchivedRun:
     """A run in the archive, or one that may come in."""
 
     run: str
@@ -70,16 +70,16 @@ class Entry:
     record: Record = field(default_factory=dict, repr=False, compare=False)
 
 
-def terms(store: Store) -> Terms | None:
+def terms(store: Store) -> ArchiveTerms | None:
     """Terms of the archive that hold now; None: the project has no archive."""
     found = sweeps.newest(store, layout.archive_terms())
     if found is None:
         return None
     record = checked(found[1], _FIELDS, layout.archive_term(found[0]), ["top", "metric", "goal"])
-    return Terms(int(record["top"]), str(record["metric"]), str(record["goal"]), record.get("size"))
+    return ArchiveTerms(int(record["top"]), str(record["metric"]), str(record["goal"]), record.get("size"))
 
 
-def agree(store: Store, wanted: Terms) -> None:
+def agree(store: Store, wanted: ArchiveTerms) -> None:
     """From now on these hold."""
     while True:
         found = sweeps.newest(store, layout.archive_terms())
@@ -90,16 +90,16 @@ def agree(store: Store, wanted: Terms) -> None:
             return
 
 
-def ranked(found: Iterable[Entry], terms: Terms) -> list[Entry]:
+def ranked(found: Iterable[ArchivedRun], terms: ArchiveTerms) -> list[ArchivedRun]:
     """The best first; of equal ones the first by name. NaN and infinities count for nothing. Pure."""
     sign = -1 if terms.goal == "max" else 1
     valued = [one for one in found if isfinite(one.value)]
     return sorted(valued, key=lambda one: (sign * one.value, one.run))
 
 
-def kept(found: Iterable[Entry], terms: Terms) -> list[Entry]:
+def kept(found: Iterable[ArchivedRun], terms: ArchiveTerms) -> list[ArchivedRun]:
     """Entries that stay: the best N, as far as they fit; the best one always. Pure."""
-    stay: list[Entry] = []
+    stay: list[ArchivedRun] = []
     taken = 0
     for one in ranked(found, terms)[: max(terms.top, 0)]:
         taken += one.size
@@ -109,7 +109,7 @@ def kept(found: Iterable[Entry], terms: Terms) -> list[Entry]:
     return stay
 
 
-def entries(store: Store, terms: Terms) -> list[Entry]:
+def entries(store: Store, terms: ArchiveTerms) -> list[ArchivedRun]:
     """All that have a COMMIT, unranked. The value is of the metric that is asked for."""
     found = []
     for row in store.list(layout.ARCHIVE, deep=False):
@@ -120,16 +120,16 @@ def entries(store: Store, terms: Terms) -> list[Entry]:
     return found
 
 
-def candidate(key: RunKey, k: int, end: Record, terms: Terms) -> Entry | None:
+def candidate(key: RunKey, k: int, end: Record, terms: ArchiveTerms) -> ArchivedRun | None:
     """The run as one that may come in; None if it did not end well, or has not logged the metric."""
     total = (end.get("metrics") or {}).get(terms.metric) or {}
     value = float(total.get("last", nan))
     if end.get("state") not in (DONE, PRUNED) or not isfinite(value) or end.get("copy_of"):
         return None
-    return Entry(key.run, key.sweep, value, k, record={"end": end})
+    return ArchivedRun(key.run, key.sweep, value, k, record={"end": end})
 
 
-def candidates(store: Store, terms: Terms, say: Say = lambda line: None) -> list[Entry]:
+def candidates(store: Store, terms: ArchiveTerms, say: Say = lambda line: None) -> list[ArchivedRun]:
     """Every run of every sweep that ended well with this metric: none is passed over. What cannot be read is
     said, and hides no other."""
     found = []
@@ -150,7 +150,7 @@ def candidates(store: Store, terms: Terms, say: Say = lambda line: None) -> list
     return found
 
 
-def would_stay(one: Entry, there: Sequence[Entry], terms: Terms) -> bool:
+def would_stay(one: ArchivedRun, there: Sequence[ArchivedRun], terms: ArchiveTerms) -> bool:
     """Whether it would be among those that stay, by what is in the archive now. Pure."""
     others = [other for other in there if other.run != one.run]
     return one in kept([*others, one], terms) and not any(
@@ -158,7 +158,7 @@ def would_stay(one: Entry, there: Sequence[Entry], terms: Terms) -> bool:
     )
 
 
-def enter(store: Store, one: Entry, terms: Terms, say: Say = lambda line: None) -> Entry:
+def enter(store: Store, one: ArchivedRun, terms: ArchiveTerms, say: Say = lambda line: None) -> ArchivedRun:
     """Copy the run into the archive: files, curves, then COMMIT. Two that enter one run write the same; what
     the run was before it was tried again goes first."""
     key = RunKey(one.sweep, one.run)
@@ -209,7 +209,7 @@ def remove(store: Store, run: str) -> None:
     store.delete(*[entry.key for entry in store.list(layout.archived(run))])
 
 
-def beyond(there: Sequence[Entry], terms: Terms) -> list[Entry]:
+def beyond(there: Sequence[ArchivedRun], terms: ArchiveTerms) -> list[ArchivedRun]:
     """Entries that do not stay. Pure."""
     stay = {one.run for one in kept(there, terms)}
     return [one for one in there if one.run not in stay]
@@ -222,7 +222,7 @@ def curves(store: Store, run: str) -> Segment:
     return found
 
 
-def trend(store: Store, terms: Terms, say: Say = lambda line: None) -> list[Record]:
+def trend(store: Store, terms: ArchiveTerms, say: Say = lambda line: None) -> list[Record]:
     """Every run that was ever in the archive, by its end; each with `best`: the best value until then."""
     found = [one for entry in store.list(layout.entered()) if (one := _read(store, entry.key, say))]
     best: float | None = None
@@ -284,9 +284,9 @@ _FIELDS = {
 _FILE = {"name": TEXT, "size": WHOLE, "sha256": TEXT, "n": WHOLE, "parts": WHOLE}
 
 
-def _entry(record: Record, terms: Terms) -> Entry:
+def _entry(record: Record, terms: ArchiveTerms) -> ArchivedRun:
     value = float((record.get("values") or {}).get(terms.metric, nan))
-    return Entry(record["run"], record["sweep"], value, record["k"], record["size"], record)
+    return ArchivedRun(record["run"], record["sweep"], value, record["k"], record["size"], record)
 
 
 def _copied(store: Store, key: RunKey, say: Say) -> Iterable[dict[str, Any]]:

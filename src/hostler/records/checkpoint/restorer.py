@@ -29,7 +29,7 @@ _MOST = 1 << 62  # sizes, times and numbers of objects stay below it
 
 
 @dataclass(frozen=True)
-class Row:
+class RestoredFile:
     """A file or a link of a record."""
 
     name: str
@@ -42,7 +42,7 @@ class Row:
     link: str = ""
 
 
-def rows_of(records: Any, *, last: bool = False) -> list[Row]:
+def rows_of(records: Any, *, last: bool = False) -> list[RestoredFile]:
     """The rows of a record; DamagedError if one is not that of a file, or two cannot be in one folder.
     `last`: of rows of one name the last counts, as a run may leave two such files."""
     if not isinstance(records, list):
@@ -54,13 +54,13 @@ def rows_of(records: Any, *, last: bool = False) -> list[Row]:
     return rows
 
 
-def row_of(record: Any) -> Row:
+def row_of(record: Any) -> RestoredFile:
     """The row of a file; DamagedError says what is wrong with it."""
     if not isinstance(record, dict):
         raise DamagedError(f"{record!r:.60} is not the row of a file")
     name = _name(record.get("name"))
     sha256, mode = record.get("sha256"), record.get("mode")
-    row = Row(
+    row = RestoredFile(
         name,
         size=_number(record.get("size", 0), f"the size of {name!r}"),
         n=_number(record.get("n", 0), f"the number of {name!r}"),
@@ -76,7 +76,12 @@ def row_of(record: Any) -> Row:
 
 
 def restore(
-    store: Store, rows: Sequence[Row], key: Callable[[int], str], folder: Path, *, resume: bool = False
+    store: Store,
+    rows: Sequence[RestoredFile],
+    key: Callable[[int], str],
+    folder: Path,
+    *,
+    resume: bool = False,
 ) -> int:
     """Bring the rows of `rows_of` into a folder that is there; `key` is that of the object of a number. With
     `resume`, whole files of an earlier call stay: returns how many. NotFound if an object is not there."""
@@ -97,7 +102,7 @@ def restore(
     return known
 
 
-def _bring(store: Store, row: Row, key: Callable[[int], str], root: int) -> None:
+def _bring(store: Store, row: RestoredFile, key: Callable[[int], str], root: int) -> None:
     with _nothing_in_the_way(row.name):
         handle = confined.create_below(root, row.name)
     digest = hashlib.sha256()
@@ -114,7 +119,7 @@ def _bring(store: Store, row: Row, key: Callable[[int], str], root: int) -> None
             os.utime(handle, ns=(row.mtime, row.mtime))
 
 
-def _pieces(store: Store, row: Row, key: Callable[[int], str]) -> Iterator[bytes]:
+def _pieces(store: Store, row: RestoredFile, key: Callable[[int], str]) -> Iterator[bytes]:
     """The bytes of a file, never more than its size: a byte more is asked for where an object must end."""
     for start in range(0, max(row.size, 1), parts.PART):
         length = min(parts.PART, row.size - start)
@@ -128,7 +133,7 @@ def _pieces(store: Store, row: Row, key: Callable[[int], str]) -> Iterator[bytes
         yield data
 
 
-def _is_whole(root: int, row: Row) -> bool:
+def _is_whole(root: int, row: RestoredFile) -> bool:
     """Whether the file is there, and what was saved; anything else of its name is removed."""
     try:
         handle = confined.open_below(root, row.name)
@@ -146,7 +151,7 @@ def _is_whole(root: int, row: Row) -> bool:
     return False
 
 
-def _make_links(root: int, links: Sequence[Row], folder: Path) -> None:
+def _make_links(root: int, links: Sequence[RestoredFile], folder: Path) -> None:
     for row in links:
         with _nothing_in_the_way(row.name):
             confined.link_below(root, row.name, row.link)
@@ -163,7 +168,7 @@ def _nothing_in_the_way(name: str) -> Iterator[None]:
         raise DamagedError(f"{name!r} stands in the way of another file") from None
 
 
-def _check_together(rows: Sequence[Row]) -> None:
+def _check_together(rows: Sequence[RestoredFile]) -> None:
     names: set[str] = set()
     for row in rows:
         if row.name in names:
@@ -213,5 +218,5 @@ def _leads_out(name: str, target: str) -> DamagedError:
     return DamagedError(f"{name!r} leads out of its folder, to {target!r}")
 
 
-def _damaged(row: Row) -> DamagedError:
+def _damaged(row: RestoredFile) -> DamagedError:
     return DamagedError(f"{row.name} is not what was saved")

@@ -60,7 +60,7 @@ class FileSum:
 
 
 @dataclass(frozen=True)
-class Saved:
+class SavedCheckpoint:
     """A checkpoint with a whole COMMIT."""
 
     folder: Path
@@ -135,10 +135,10 @@ def unseal(data: bytes, what: str) -> dict[str, Any]:
     return record
 
 
-def read(folder: Path, mark: Mark) -> Saved:
+def read(folder: Path, mark: Mark) -> SavedCheckpoint:
     """The COMMIT of a checkpoint; FileNotFoundError if there is none."""
     place = folder / mark.name
-    return Saved(place, mark, unseal((place / COMMIT).read_bytes(), f"{mark.name}/{COMMIT}"))
+    return SavedCheckpoint(place, mark, unseal((place / COMMIT).read_bytes(), f"{mark.name}/{COMMIT}"))
 
 
 def check_file(path: Path, row: FileSum) -> None:

@@ -30,7 +30,7 @@ JOINED, READY, LEAVES, EXIT = "", "ready", "leaves", "exit"
 
 
 @dataclass(frozen=True)
-class Member:
+class GangMember:
     """A worker of the gang, by its notes so far."""
 
     slot: int
@@ -54,7 +54,7 @@ class Member:
 
 
 @dataclass(frozen=True)
-class Node:
+class GangNode:
     """A node of a gang that goes: its rank is its place in the go's list."""
 
     slot: int
@@ -65,8 +65,8 @@ class Node:
 
 
 @dataclass(frozen=True)
-class Go:
-    nodes: tuple[Node, ...]
+class GangStart:
+    nodes: tuple[GangNode, ...]
     board: int  # the port of the leader's board
     secret: str = field(repr=False, default="")  # what a rank shows at the board
 
@@ -76,23 +76,23 @@ class Go:
 
 
 @dataclass(frozen=True)
-class Seen:
+class GangView:
     """A gang as one look found it."""
 
-    members: Mapping[int, Member] = field(default_factory=dict)
-    go: Go | None = None
+    members: Mapping[int, GangMember] = field(default_factory=dict)
+    go: GangStart | None = None
 
     @property
-    def leader(self) -> Member | None:
+    def leader(self) -> GangMember | None:
         return self.members.get(LEADER)
 
     @property
-    def others(self) -> list[Member]:
+    def others(self) -> list[GangMember]:
         """Members that joined, in the order of their numbers."""
         return [self.members[slot] for slot in sorted(self.members) if slot != LEADER]
 
     @property
-    def here(self) -> list[Member]:
+    def here(self) -> list[GangMember]:
         return [member for member in self.others if member.here]
 
 
@@ -103,7 +103,7 @@ class Gang:
         self._store, self._run, self._attempt = store, run, attempt
         self._known: dict[str, Record] = {}
 
-    def look(self) -> Seen:
+    def look(self) -> GangView:
         """List the gang's objects, and read the new ones."""
         for entry in self._store.list(layout.gang(self._run, self._attempt)):
             if entry.key not in self._known:
@@ -130,7 +130,7 @@ class Gang:
     def note(self, slot: int, what: str, facts: Mapping[str, Any]) -> None:
         self._create(layout.gang_member(self._run, self._attempt, slot, what), facts)
 
-    def go(self, go: Go) -> None:
+    def go(self, go: GangStart) -> None:
         nodes = [{**vars(node), "ports": list(node.ports)} for node in go.nodes]
         record = {"nodes": nodes, "board": go.board, "secret": go.secret}
         self._create(layout.gang_go(self._run, self._attempt), record)
@@ -163,22 +163,23 @@ class Followed:
         self.look()
 
 
-def _seen(known: Mapping[str, Record]) -> Seen:
+def _seen(known: Mapping[str, Record]) -> GangView:
     said = {layout.split_gang(key): record for key, record in known.items()}
-    members = {slot: Member(slot, record) for (slot, what), record in said.items() if what == JOINED}
+    members = {slot: GangMember(slot, record) for (slot, what), record in said.items() if what == JOINED}
     for slot, member in members.items():
         told = {what: said.get((slot, what)) for what in (READY, LEAVES, EXIT)}
-        members[slot] = Member(slot, member.joined, told[READY], told[LEAVES], told[EXIT])
+        members[slot] = GangMember(slot, member.joined, told[READY], told[LEAVES], told[EXIT])
     at = next((key for key in known if layout.split_gang(key) == (-1, "go")), None)
-    return Seen(members, _go(known[at], at) if at else None)
+    return GangView(members, _go(known[at], at) if at else None)
 
 
 _FIELDS = {"session": PART, "host": TEXT, "at": NUMBER}
 
 
-def _go(record: Record, key: str) -> Go:
+def _go(record: Record, key: str) -> GangStart:
     with taken_apart(key):
         nodes = tuple(
-            Node(n["slot"], n["session"], n["host"], n["address"], tuple(n["ports"])) for n in record["nodes"]
+            GangNode(n["slot"], n["session"], n["host"], n["address"], tuple(n["ports"]))
+            for n in record["nodes"]
         )
-        return Go(nodes, int(record["board"]), str(record["secret"]))
+        return GangStart(nodes, int(record["board"]), str(record["secret"]))

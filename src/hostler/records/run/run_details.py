@@ -27,7 +27,7 @@ A = TypeVar("A")
 
 
 @dataclass(frozen=True)
-class Saved:
+class CheckpointDetails:
     """A committed checkpoint: its name (attempt-step), files and bytes."""
 
     name: str
@@ -44,7 +44,7 @@ class Dossier:
     tries: list[Try]
     events: list[Event]
     metrics: dict[str, dict[str, float]]  # last, min, max, and the step of the last
-    checkpoints: list[Saved]  # newest first
+    checkpoints: list[CheckpointDetails]  # newest first
     outputs: list[Record]  # name, size, sha256
     unkept: list[str]  # a line for each reason why files of its working folder are not among them
     environment: Record | None  # of the newest attempt that wrote one
@@ -130,7 +130,7 @@ def _metrics(store: Store, key: RunKey, state: RunState, say: Say) -> dict[str, 
     return {**metrics.summary([Point(end.get("step") or 0, 0.0, end.get("use") or {})]), **found}
 
 
-def _saved(store: Store, run: str, say: Say) -> list[Saved]:
+def _saved(store: Store, run: str, say: Say) -> list[CheckpointDetails]:
     found = []
     for place in checkpoints.committed(store, run):
         try:
@@ -141,7 +141,9 @@ def _saved(store: Store, run: str, say: Say) -> list[Saved]:
             say(str(error))
             continue
         files = one.record.get("files", [])
-        found.append(Saved(place.name, len(files), sum(f.get("size") or 0 for f in files), one.finished))
+        found.append(
+            CheckpointDetails(place.name, len(files), sum(f.get("size") or 0 for f in files), one.finished)
+        )
     return found
 
 

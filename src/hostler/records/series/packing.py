@@ -13,7 +13,7 @@ from hostler.records.run import log
 from hostler.records.run.log import RunKey
 from hostler.records.series import metrics, segments
 from hostler.records.series.points import Point
-from hostler.records.series.segments import Packed, Segment
+from hostler.records.series.segments import PackedRun, Segment
 from hostler.records.sweep import sweeps
 from hostler.spec.job import Job
 from hostler.store import NotFound, Store
@@ -74,7 +74,7 @@ def ends(
     return found
 
 
-class Ended:
+class PackedRuns:
     """Ends and parameters of the runs of a sweep that stand in its segments; to look parameters up is much
     quicker than to draw them again. A segment is unpacked when one of its runs is asked for: who goes through
     the runs in their order has the first of them before the last is unpacked."""
@@ -115,7 +115,7 @@ def end_of(store: Store, key: RunKey, k: int) -> Record | None:
     return entry if entry["kind"] == log.END else None
 
 
-def pack(store: Store, key: RunKey, k: int, end: Record, params: Mapping[str, Any]) -> Packed:
+def pack(store: Store, key: RunKey, k: int, end: Record, params: Mapping[str, Any]) -> PackedRun:
     """An ended run, from its own objects."""
     return segments.packed(key.run, k, end, params, points(store, key.run, end))
 
@@ -141,9 +141,9 @@ def compact(store: Store, job: Job, *, least: int = 1) -> int:
     return count
 
 
-def batches(found: Iterable[Packed]) -> Iterator[list[Packed]]:
+def batches(found: Iterable[PackedRun]) -> Iterator[list[PackedRun]]:
     """As many at a time as a segment takes."""
-    batch: list[Packed] = []
+    batch: list[PackedRun] = []
     for one in found:
         batch.append(one)
         if is_full(batch):
@@ -153,18 +153,18 @@ def batches(found: Iterable[Packed]) -> Iterator[list[Packed]]:
         yield batch
 
 
-def is_full(batch: Sequence[Packed]) -> bool:
+def is_full(batch: Sequence[PackedRun]) -> bool:
     return len(batch) >= RUNS or sum(one.size for one in batch) >= BYTES
 
 
-def _packed(store: Store, job: Job, left: Iterable[tuple[str, int]]) -> Iterator[Packed]:
+def _packed(store: Store, job: Job, left: Iterable[tuple[str, int]]) -> Iterator[PackedRun]:
     trashed = sweeps.trashed(store, job.name)
     for run, k in left:
         if run not in trashed and (one := _one(store, job, RunKey(job.name, run), k)):
             yield one
 
 
-def _one(store: Store, job: Job, key: RunKey, k: int) -> Packed | None:
+def _one(store: Store, job: Job, key: RunKey, k: int) -> PackedRun | None:
     """None if it has not ended, or cannot be read: readers say so of its own objects."""
     try:
         end = end_of(store, key, k)

@@ -178,7 +178,7 @@ class PointFolder:
 
 
 @frozen.dataclass(frozen=True)
-class Held:
+class PointsContent:
     """Content of a file of points: bytes of whole records, points, and the ids of names."""
 
     size: int
@@ -186,12 +186,12 @@ class Held:
     ids: Mapping[str, int]
 
 
-def survey(path: Path) -> Held:
+def survey(path: Path) -> PointsContent:
     reader = PointReader(path)
     count = 0
     while points := reader.read():
         count += len(points)
-    return Held(reader.at, count, reader.ids)
+    return PointsContent(reader.at, count, reader.ids)
 
 
 def pack(points: Iterable[Point]) -> bytes:

@@ -67,7 +67,7 @@ Sparse = list[Any]  # [rows that have it, or None for all; their column]
 
 
 @dataclass(frozen=True)
-class Packed:
+class PackedRun:
     """An ended run, ready for a segment. Without `tracks` its curves are in its own objects alone."""
 
     run: str
@@ -84,17 +84,17 @@ class Packed:
 
 def packed(
     run: str, k: int, end: Record, params: Mapping[str, Any], points: Sequence[Point] | None
-) -> Packed:
+) -> PackedRun:
     """`points` None: there are too many of them to be held."""
     if points is None:
-        return Packed(run, k, end, flatten(params), end.get("metrics") or {}, None)
+        return PackedRun(run, k, end, flatten(params), end.get("metrics") or {}, None)
     found = tracks(points)
     kept = found if sum(track.size for track in found) <= LARGE else None
     totals = {**(end.get("metrics") or {}), **summary(points)}  # a moment's metrics may be in its end alone
-    return Packed(run, k, end, flatten(params), totals, kept)
+    return PackedRun(run, k, end, flatten(params), totals, kept)
 
 
-def encode(sweep: str, found: Sequence[Packed]) -> bytes:
+def encode(sweep: str, found: Sequence[PackedRun]) -> bytes:
     blocks = Blocks()
     header = {
         "format": FORMAT,
@@ -240,7 +240,7 @@ def _check_rows(listed: list[int], rows: int) -> int:
     return len(listed)
 
 
-def write(store: Store, sweep: str, found: Sequence[Packed], after: int = 0) -> int:
+def write(store: Store, sweep: str, found: Sequence[PackedRun], after: int = 0) -> int:
     """Put these runs into a segment of their own: its number, which is above `after`."""
     data = encode(sweep, found)
     n = after + 1

@@ -32,7 +32,7 @@ class Failed:
 
 
 @dataclass(frozen=True)
-class Group:
+class ErrorGroup:
     """The same error, wherever it came."""
 
     kind: str
@@ -46,7 +46,7 @@ class Group:
     retry: str = ""  # the command that tries its failed runs again
 
 
-def groups(failed: Sequence[Failed]) -> list[Group]:
+def groups(failed: Sequence[Failed]) -> list[ErrorGroup]:
     """Most frequent first; the newest of each speaks for it. Pure."""
     alike: dict[tuple[str, str], list[Failed]] = {}
     for one in failed:
@@ -55,9 +55,9 @@ def groups(failed: Sequence[Failed]) -> list[Group]:
     return sorted(map(_group, alike.values()), key=lambda group: -group.count)
 
 
-def _group(alike: list[Failed]) -> Group:
+def _group(alike: list[Failed]) -> ErrorGroup:
     last = alike[-1]
-    return Group(
+    return ErrorGroup(
         kind=str(last.failure.get("kind", "")),
         message=str(last.failure.get("message", "")),
         count=len(alike),

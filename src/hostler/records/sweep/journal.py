@@ -19,7 +19,7 @@ AT_ONCE = 16  # entries that are read beside each other when many are missing
 
 
 @dataclass(frozen=True)
-class Entry:
+class JournalEntry:
     """Parameters of a trial: `picks` as the sampler chose them, `attrs` what it wants to remember."""
 
     params: Mapping[str, Any]
@@ -33,9 +33,9 @@ class Journal:
 
     def __init__(self, store: Store, sweep: str, since: int = 0) -> None:
         self._store, self._sweep, self._since = store, sweep, since
-        self.entries: list[Entry] = []
+        self.entries: list[JournalEntry] = []
 
-    def read_on(self) -> list[Entry]:
+    def read_on(self) -> list[JournalEntry]:
         """All entries there are now."""
         after = self._key() if self._since + len(self.entries) else ""
         listed = {entry.key for entry in self._store.list(layout.journal(self._sweep), after)}
@@ -49,7 +49,7 @@ class Journal:
             self.entries += list(map(self._read, keys))
         return self.entries
 
-    def append(self, entry: Entry, budget: int | None) -> bool:
+    def append(self, entry: JournalEntry, budget: int | None) -> bool:
         """Create the next entry: False if another's is there (and is read now), or the budget is spent."""
         if budget is not None and len(self.entries) >= budget:
             return False
@@ -64,20 +64,22 @@ class Journal:
             self.entries.append(found)
         return False
 
-    def _next(self) -> Entry | None:
+    def _next(self) -> JournalEntry | None:
         try:
             return self._read(self._key(1))
         except NotFound:
             return None
 
-    def _read(self, key: str) -> Entry:
+    def _read(self, key: str) -> JournalEntry:
         return _entry(self._store.get(key).data, key)
 
     def _key(self, ahead: int = 0) -> str:
         return layout.journal_entry(self._sweep, self._since + len(self.entries) + ahead)
 
 
-def _entry(data: bytes, key: str) -> Entry:
+def _entry(data: bytes, key: str) -> JournalEntry:
     record = decode(data, key)
     with taken_apart(key):
-        return Entry(dict(record["params"]), dict(record.get("picks") or {}), dict(record.get("attrs") or {}))
+        return JournalEntry(
+            dict(record["params"]), dict(record.get("picks") or {}), dict(record.get("attrs") or {})
+        )

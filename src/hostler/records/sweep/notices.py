@@ -22,7 +22,7 @@ LOOK = 200  # entries back that are read: more than any limit allows in an hour
 
 
 @dataclass(frozen=True)
-class Event:
+class NoticeEvent:
     """An event to tell people. Two with the same id are the same."""
 
     id: str
@@ -30,7 +30,7 @@ class Event:
     text: str
 
 
-def settle(store: Store, event: Event | None, notify: Notify, now: float, minutes: int) -> list[str]:
+def settle(store: Store, event: NoticeEvent | None, notify: Notify, now: float, minutes: int) -> list[str]:
     """Write down what becomes of it: the lines to send now, if it is ours to send any. Without an event,
     those that were held. `now` is this machine's time, `minutes` since its midnight."""
     while True:
@@ -50,7 +50,7 @@ def hold(store: Store, lines: Sequence[str], notify: Notify, now: float) -> None
 
 
 def decide(
-    known: Sequence[Record], event: Event | None, notify: Notify, now: float, minutes: int
+    known: Sequence[Record], event: NoticeEvent | None, notify: Notify, now: float, minutes: int
 ) -> Record | None:
     """The entry to write; None if there is nothing to tell. Pure."""
     if event and any(one["id"] == event.id for one in known):

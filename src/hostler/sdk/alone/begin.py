@@ -36,7 +36,7 @@ def begin(
     say: Callable[[str], None],
 ) -> AloneHome:
     job = draft(ground, params, name=name, tags=tags, notes=notes, trackers=trackers)
-    wish = _Wish(job, resume, allow_changed, ground.checkpoint, ground.project)
+    wish = _Beginning(job, resume, allow_changed, ground.checkpoint, ground.project)
     try:
         return _enter(open_store(ground.store), wish, say)
     except StoreError as error:
@@ -46,7 +46,7 @@ def begin(
 
 
 @dataclass(frozen=True)
-class _Wish:
+class _Beginning:
     job: Job
     resume: str
     allow_changed: bool | Sequence[str]
@@ -54,7 +54,7 @@ class _Wish:
     project: str
 
 
-def _enter(store: Store, wish: _Wish, say: Callable[[str], None]) -> AloneHome:
+def _enter(store: Store, wish: _Beginning, say: Callable[[str], None]) -> AloneHome:
     timing = projects.ensure(store, wish.project, projects.timing_of(store.url))
     wanted = wish.job.params(0)
 

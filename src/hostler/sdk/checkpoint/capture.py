@@ -11,16 +11,16 @@ from typing import Any, Final
 
 from hostler.errors import DamagedError
 from hostler.sdk.checkpoint import safetensors
-from hostler.sdk.checkpoint.safetensors import Found, Plan, Slot
+from hostler.sdk.checkpoint.safetensors import Slot, StoredTensor, TensorLayout
 from hostler.sdk.checkpoint.torch_state import TorchState, TorchValues
-from hostler.sdk.checkpoint.typed import LEFT_OUT, TAG, Encoder, Json, Keys, Lost, decode, path_of
+from hostler.sdk.checkpoint.typed import LEFT_OUT, TAG, Encoder, Json, Keys, Unsavable, decode, path_of
 
 
 @dataclass(frozen=True)
 class Captured:
     tree: Mapping[str, Json]
-    plan: Plan
-    lost: list[Lost]
+    plan: TensorLayout
+    lost: list[Unsavable]
     cuda: bool  # whether some tensors are on a GPU
 
 
@@ -64,7 +64,7 @@ class Capture:
         return name
 
 
-def rebuild(made: Json, tensors: Mapping[str, Found], *, share: bool = False) -> Any:
+def rebuild(made: Json, tensors: Mapping[str, StoredTensor], *, share: bool = False) -> Any:
     """The value again. `share`: its tensors are views of the file, for whoever copies them out at once."""
     readers: list[TorchValues] = []
     memo: dict[str, Any] = {}
@@ -143,7 +143,7 @@ class NumpyState:
         return made
 
 
-def read_numpy(made: Mapping[str, Any], tensors: Mapping[str, Found], memo: dict[str, Any]) -> Any:
+def read_numpy(made: Mapping[str, Any], tensors: Mapping[str, StoredTensor], memo: dict[str, Any]) -> Any:
     """The value of a tag that begins with `np.`."""
     np: Any = import_module("numpy")  # whoever saved such a value had it
     if made[TAG] == "np.dtype":
@@ -160,7 +160,7 @@ def read_numpy(made: Mapping[str, Any], tensors: Mapping[str, Found], memo: dict
     return memo[name]
 
 
-def _read_array(np: Any, made: Mapping[str, Any], found: Found) -> Any:
+def _read_array(np: Any, made: Mapping[str, Any], found: StoredTensor) -> Any:
     native = {value: key for key, value in NAMES.items()}
     dtype = _known_dtype(np, made["d"]) if "d" in made else np.dtype(native[found.dtype])
     shape = tuple(made.get("shape", found.shape))

@@ -23,10 +23,10 @@ from hostler.sdk.checkpoint.capture import Capture, rebuild
 from hostler.sdk.checkpoint.folder import Shelf
 from hostler.sdk.checkpoint.host_memory import HostMemory
 from hostler.sdk.checkpoint.interval import Cost
-from hostler.sdk.checkpoint.part import Part
-from hostler.sdk.checkpoint.policy import Policy, Schedule
-from hostler.sdk.checkpoint.taken import Taken
-from hostler.sdk.checkpoint.tracked import Tracked, tracked
+from hostler.sdk.checkpoint.part import RankPart
+from hostler.sdk.checkpoint.policy import SavePolicy, Schedule
+from hostler.sdk.checkpoint.taken import StateCopy
+from hostler.sdk.checkpoint.tracked import TrackedObject, tracked
 from hostler.sdk.checkpoint.writer import Writer
 from hostler.sdk.loader import LoaderPosition
 from hostler.sdk.ranks.board import Board
@@ -44,11 +44,11 @@ class Restored:
 
 
 @dataclass(frozen=True)
-class _Job:
+class _PendingSave:
     """A checkpoint that is to be written."""
 
     mark: Mark
-    taken: Taken
+    taken: StateCopy
     facts: Mapping[str, Any]
     waited: float  # seconds of the loop's
     memory: HostMemory  # where the copy lies
@@ -63,7 +63,7 @@ class Checkpointer:
         self,
         folder: Path,
         *,
-        policy: Policy,
+        policy: SavePolicy,
         say: Callable[[str], None],
         clock: Callable[[], float] = time.monotonic,
         rank: int = 0,
@@ -74,14 +74,14 @@ class Checkpointer:
         self._shelf = Shelf(folder, keep=policy.keep, rank=rank, world=world, say=say, board=board)
         self._schedule = Schedule(policy, clock, say)
         self._memory, self._second = HostMemory(), HostMemory()
-        self._tracked: dict[str, Tracked] = {}
+        self._tracked: dict[str, TrackedObject] = {}
         self._safe = SafePoints(lambda: self.at_boundary())
         self.at_boundary: Callable[[], None] = lambda: None
         self.on_resume: Callable[[], None] = lambda: None  # what else is put back where a loop goes on
-        self._part: Part | None = None  # restored; holds what no object has asked for yet
+        self._part: RankPart | None = None  # restored; holds what no object has asked for yet
         self._last: Mark | None = None
         self._writer = Writer(self._write)
-        self._failed: _Job | None = None  # of `follow`: nothing comes in its place by itself
+        self._failed: _PendingSave | None = None  # of `follow`: nothing comes in its place by itself
         self._owed = False  # a save was asked for while another was being written
         self._warned: set[str] = set()
         self._late_at: Mark | None = None  # the save for which another one waited, and was said to
@@ -205,16 +205,16 @@ class Checkpointer:
 
     def _job(
         self, mark: Mark, state: Mapping[str, Any], facts: Mapping[str, Any], memory: HostMemory
-    ) -> _Job | None:
+    ) -> _PendingSave | None:
         begun = self._clock()
         self._schedule.began(mark.step)
         taken = self._take(state, memory)
         if taken is None:
             return None
         lost = [str(one) for one in taken.captured.lost]
-        return _Job(mark, taken, {**facts, "lost": lost}, self._clock() - begun, memory)
+        return _PendingSave(mark, taken, {**facts, "lost": lost}, self._clock() - begun, memory)
 
-    def _take(self, state: Mapping[str, Any], memory: HostMemory) -> Taken | None:
+    def _take(self, state: Mapping[str, Any], memory: HostMemory) -> StateCopy | None:
         """Everything, copied to host memory; None if that failed, which is said."""
         try:
             taken = taking.take(memory, self._tracked, state)
@@ -236,7 +236,7 @@ class Checkpointer:
                     )
             self._part = None
 
-    def _write(self, job: _Job) -> None:
+    def _write(self, job: _PendingSave) -> None:
         if job.first is not None:
             job.first()
         begun, captured = self._clock(), job.taken.captured

@@ -15,9 +15,9 @@ from typing import Any, Protocol
 from hostler import env
 from hostler.errors import DamagedError, HostlerError, NewerFormatError, StoreError, UsageError
 from hostler.records.checkpoint import saved_folder
-from hostler.records.checkpoint.saved_folder import COMMIT, FileSum, Mark, Saved
+from hostler.records.checkpoint.saved_folder import COMMIT, FileSum, Mark, SavedCheckpoint
 from hostler.sdk.checkpoint import part
-from hostler.sdk.checkpoint.part import Part
+from hostler.sdk.checkpoint.part import RankPart
 from hostler.sdk.ranks.board import Board, Note
 
 
@@ -38,7 +38,7 @@ class Shelf:
         self._folder, self._keep, self._say = folder, max(1, keep), say
         self._rank, self._world = rank, world
 
-    def newest(self) -> tuple[Saved, Part] | None:
+    def newest(self) -> tuple[SavedCheckpoint, RankPart] | None:
         """The newest one that is whole; what is not, is said. Leftovers of a killed save are removed."""
         bad: list[HostlerError] = []
         for mark in saved_folder.committed(self._folder):
@@ -96,7 +96,7 @@ class Shelf:
     def remove(self, mark: Mark) -> None:
         saved_folder.remove(self._folder, mark)
 
-    def _read(self, saved: Saved) -> Part:
+    def _read(self, saved: SavedCheckpoint) -> RankPart:
         world = saved.record["world"]
         if world != self._world and not env.elastic():
             raise UsageError(
@@ -145,7 +145,7 @@ class Shelf:
                     saved_folder.remove(self._folder, mark)
 
 
-def _verify(saved: Saved, row: FileSum) -> None:
+def _verify(saved: SavedCheckpoint, row: FileSum) -> None:
     try:
         saved_folder.check_file(saved.folder / row.name, row)
     except FileNotFoundError:
@@ -172,7 +172,7 @@ WAIT = 600.0  # seconds that rank 0 waits for the others' files
 LOOK = 0.02
 
 
-class Told(Protocol):
+class PartReports(Protocol):
     def tell(self, mark: Mark, rank: int, rows: list[FileSum] | None) -> None:
         """Tell rank 0 before returning; None: the part could not be written."""
 
@@ -240,13 +240,13 @@ class ToldFromAfar:
             self._board.clear(_note(mark, rank))
 
 
-def told(folder: Path, board: Board | None) -> Told:
+def told(folder: Path, board: Board | None) -> PartReports:
     """`board`: where the ranks of this run leave notes for each other, if any."""
     return ToldFromAfar(board) if board is not None and not board.shared else ToldHere(folder, board)
 
 
 def wait_for(
-    told: Told,
+    told: PartReports,
     mark: Mark,
     ranks: Iterable[int],
     *,

@@ -23,12 +23,12 @@ class Cost:
 
 
 @dataclass(frozen=True)
-class Choice:
+class IntervalChoice:
     seconds: float
     said: str
 
 
-def choose(cost: Cost, *, between: float, least: float, most: float) -> Choice:
+def choose(cost: Cost, *, between: float, least: float, most: float) -> IntervalChoice:
     """The interval for machines that are taken away every `between` seconds on average."""
     felt = cost.waits + SHARE * cost.writes
     best = sqrt(2 * felt * between)
@@ -39,7 +39,7 @@ def choose(cost: Cost, *, between: float, least: float, most: float) -> Choice:
         f"({share:.2g} % of the time) and takes {_seconds(cost.writes)} to write; "
         f"a preemption would lose {_seconds(seconds / 2)} of work on average"
     )
-    return Choice(seconds, said)
+    return IntervalChoice(seconds, said)
 
 
 def _seconds(value: float) -> str:

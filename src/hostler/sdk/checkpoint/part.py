@@ -20,19 +20,19 @@ from typing import Any, Final
 
 from hostler.errors import DamagedError
 from hostler.records.checkpoint import saved_folder
-from hostler.records.checkpoint.saved_folder import PIECE, THREADS, FileSum, Saved
+from hostler.records.checkpoint.saved_folder import PIECE, THREADS, FileSum, SavedCheckpoint
 from hostler.sdk.checkpoint import safetensors
-from hostler.sdk.checkpoint.safetensors import Found
+from hostler.sdk.checkpoint.safetensors import StoredTensor
 
 DIRECT = 32 << 20  # larger files go past the page cache
 
 
 @dataclass(frozen=True)
-class Part:
+class RankPart:
     """The content read from one rank's files."""
 
     tree: Mapping[str, Any]
-    tensors: Mapping[str, Found]
+    tensors: Mapping[str, StoredTensor]
 
 
 def write(folder: Path, rank: int, tree: Mapping[str, Any], header: bytes, data: memoryview) -> list[FileSum]:
@@ -53,13 +53,13 @@ def write_file(path: Path, buffers: list[memoryview]) -> FileSum:
             piece = buffer[begin : begin + PIECE]
             spans.append((at, piece))
             at += len(piece)
-    with Target(path, direct=at > DIRECT) as target:
+    with TargetFile(path, direct=at > DIRECT) as target:
         crcs = _put_all(target, spans)
         target.sync()
     return FileSum(path.name, [(len(piece), crc) for (_, piece), crc in zip(spans, crcs, strict=True)])
 
 
-def _put_all(target: Target, spans: list[tuple[int, memoryview]]) -> list[int]:
+def _put_all(target: TargetFile, spans: list[tuple[int, memoryview]]) -> list[int]:
     if len(spans) > 2:
         try:
             with ThreadPoolExecutor(THREADS) as pool:
@@ -87,7 +87,7 @@ def sync_folder(folder: Path) -> None:
         os.close(handle)
 
 
-def read(saved: Saved, rank: int) -> Part:
+def read(saved: SavedCheckpoint, rank: int) -> RankPart:
     """Read one rank's state and check every byte. Tensors stay in the file until somebody reads them."""
     rows = {row.name: row for row in saved.files}
     try:
@@ -99,7 +99,7 @@ def read(saved: Saved, rank: int) -> Part:
         tree = json.loads(bytes(text))
     except (ValueError, RecursionError):
         raise DamagedError(f"{state.name} is not JSON") from None
-    return Part(tree, safetensors.parse(_view(saved.folder / tensors.name, tensors)))
+    return RankPart(tree, safetensors.parse(_view(saved.folder / tensors.name, tensors)))
 
 
 def _view(path: Path, row: FileSum) -> memoryview:
@@ -124,7 +124,7 @@ PAGE: Final = 4096
 _CANNOT: Final = (errno.EINVAL, errno.EOPNOTSUPP, errno.ENOTSUP)
 
 
-class Target:
+class TargetFile:
     def __init__(self, path: Path, *, direct: bool) -> None:
         self._handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o644)
         self._direct = _past_cache(path) if direct else None
@@ -140,7 +140,7 @@ class Target:
     def sync(self) -> None:
         os.fsync(self._handle)
 
-    def __enter__(self) -> Target:
+    def __enter__(self) -> TargetFile:
         return self
 
     def __exit__(

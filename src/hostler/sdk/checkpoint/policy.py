@@ -9,7 +9,7 @@ from hostler.sdk.checkpoint.interval import Cost, choose
 
 
 @dataclass(frozen=True)
-class Policy:
+class SavePolicy:
     """Neither seconds nor steps: as often as pays, within `least` and `most`."""
 
     every_seconds: float | None = None
@@ -28,7 +28,7 @@ class Policy:
 class Schedule:
     """Says when the next checkpoint is due. Cheap enough to be asked at every step."""
 
-    def __init__(self, policy: Policy, clock: Callable[[], float], say: Callable[[str], None]) -> None:
+    def __init__(self, policy: SavePolicy, clock: Callable[[], float], say: Callable[[str], None]) -> None:
         self._policy, self._clock, self._say = policy, clock, say
         self._seconds = policy.least if policy.automatic else policy.every_seconds
         self._last_time = clock()

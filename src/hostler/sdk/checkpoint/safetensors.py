@@ -37,7 +37,7 @@ class Slot:
 
 
 @dataclass(frozen=True)
-class Plan:
+class TensorLayout:
     """The place of each tensor in the file."""
 
     header: bytes
@@ -46,7 +46,7 @@ class Plan:
 
 
 @dataclass(frozen=True)
-class Found:
+class StoredTensor:
     """A tensor found in a file."""
 
     dtype: str
@@ -54,7 +54,7 @@ class Found:
     data: memoryview = field(repr=False)
 
 
-def plan(slots: Sequence[Slot]) -> Plan:
+def plan(slots: Sequence[Slot]) -> TensorLayout:
     ordered = sorted(slots, key=lambda slot: -WIDTHS[slot.dtype])
     rows: dict[str, Any] = {"__metadata__": {"format": "pt"}}  # what other readers look for
     placed, at = [], 0
@@ -68,10 +68,10 @@ def plan(slots: Sequence[Slot]) -> Plan:
         at += slot.size
     text = json.dumps(rows, separators=(",", ":")).encode()
     text += b" " * (-(len(text) + 8) % ALIGN)
-    return Plan(len(text).to_bytes(8, "little") + text, placed, at)
+    return TensorLayout(len(text).to_bytes(8, "little") + text, placed, at)
 
 
-def parse(file: memoryview) -> Mapping[str, Found]:
+def parse(file: memoryview) -> Mapping[str, StoredTensor]:
     """Every tensor of a whole file, as views of it."""
     length = int.from_bytes(file[:8], "little")
     if len(file) < 8 or length > min(HEADER_MAX, len(file) - 8):
@@ -84,9 +84,9 @@ def parse(file: memoryview) -> Mapping[str, Found]:
         raise DamagedError(f"the header of the tensor file cannot be read: {error}") from None
 
 
-def _found(row: Mapping[str, Any], data: memoryview) -> Found:
+def _found(row: Mapping[str, Any], data: memoryview) -> StoredTensor:
     begin, end = row["data_offsets"]
     shape = tuple(row["shape"])
     if not 0 <= begin <= end <= len(data) or prod(shape) * WIDTHS[row["dtype"]] != end - begin:
         raise ValueError("a tensor lies outside the file")
-    return Found(row["dtype"], shape, data[begin:end])
+    return StoredTensor(row["dtype"], shape, data[begin:end])

@@ -27,7 +27,7 @@ BEST = "best"
 PAYS = 20  # an epoch's end is worth a checkpoint once this many times its cost has passed
 
 
-class Keeper:
+class TrackedState:
     def __init__(
         self,
         home: Home,

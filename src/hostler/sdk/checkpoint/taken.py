@@ -13,17 +13,17 @@ from typing import Any
 from hostler.sdk.checkpoint import rng, torch_state
 from hostler.sdk.checkpoint.capture import Capture, Captured
 from hostler.sdk.checkpoint.host_memory import HostMemory, Make
-from hostler.sdk.checkpoint.safetensors import Plan
-from hostler.sdk.checkpoint.tracked import Tracked
+from hostler.sdk.checkpoint.safetensors import TensorLayout
+from hostler.sdk.checkpoint.tracked import TrackedObject
 
 
 @dataclass(frozen=True)
-class Taken:
+class StateCopy:
     captured: Captured
     data: memoryview = field(repr=False)
 
 
-def take(memory: HostMemory, objects: Mapping[str, Tracked], state: Mapping[str, Any]) -> Taken:
+def take(memory: HostMemory, objects: Mapping[str, TrackedObject], state: Mapping[str, Any]) -> StateCopy:
     """Everything as it is now. Whatever a user's `state_dict` raises, this raises."""
     capture = Capture()
     capture.add("rng", rng.snapshot(), under=("rng",))
@@ -33,10 +33,10 @@ def take(memory: HostMemory, objects: Mapping[str, Tracked], state: Mapping[str,
     data = memory.take(captured.plan.size, _kind(captured))
     copy(captured.plan, data)
     torch_state.synchronize()
-    return Taken(captured, data)
+    return StateCopy(captured, data)
 
 
-def prepare(memory: HostMemory, objects: Mapping[str, Tracked]) -> None:
+def prepare(memory: HostMemory, objects: Mapping[str, TrackedObject]) -> None:
     """Have memory ready for what `take` will need, beside the loop."""
     capture = Capture()
     capture.add("objects", {name: one.state() for name, one in objects.items()})
@@ -61,7 +61,7 @@ WORTH = 64 << 20  # less than this is copied by the caller alone
 Job = tuple[int, int, int]  # to, from, bytes
 
 
-def copy(plan: Plan, data: memoryview) -> None:
+def copy(plan: TensorLayout, data: memoryview) -> None:
     """Every tensor to its place. Copies from a GPU are begun here, and done once they are waited for."""
     jobs: deque[Job] = deque()
     base = ctypes.addressof(ctypes.c_char.from_buffer(data)) if plan.size else 0

@@ -14,7 +14,7 @@ from importlib import import_module
 from typing import Any, Final
 
 from hostler.errors import DamagedError
-from hostler.sdk.checkpoint.safetensors import Found, Slot
+from hostler.sdk.checkpoint.safetensors import Slot, StoredTensor
 from hostler.sdk.checkpoint.typed import LEFT_OUT, TAG, Json, Keys
 
 NAMES: Final = {
@@ -139,7 +139,7 @@ class TorchState:
 class TorchValues:
     """Reads tensors back. `share`: as views of the file, for whoever copies them out at once."""
 
-    def __init__(self, tensors: Mapping[str, Found], *, share: bool) -> None:
+    def __init__(self, tensors: Mapping[str, StoredTensor], *, share: bool) -> None:
         self._torch: Any = import_module("torch")  # whoever saved such a value had it
         self._tensors, self._share = tensors, share
         self._memo: dict[str, Any] = {}
@@ -181,7 +181,7 @@ class TorchValues:
         offset = (block.storage_offset() + view["offset"]) // tensor.element_size()
         return tensor.set_(block.untyped_storage(), offset, view["shape"], view["stride"])
 
-    def _bytes(self, found: Found) -> Any:
+    def _bytes(self, found: StoredTensor) -> Any:
         torch = self._torch
         if not found.data.nbytes:
             return torch.empty(0, dtype=torch.uint8)

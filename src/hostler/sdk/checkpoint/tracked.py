@@ -17,7 +17,7 @@ from hostler.sdk.loader import Boundaries, LoaderPosition
 SHOWN = 8  # keys of each kind in a message
 
 
-class Tracked(Protocol):
+class TrackedObject(Protocol):
     copies: bool  # whether `load` copies tensors out of what it is given
 
     def state(self) -> Any: ...
@@ -28,7 +28,7 @@ class Tracked(Protocol):
         """The object is nobody's any more."""
 
 
-def tracked(name: str, value: Any, boundaries: Boundaries, resumed: Callable[[], bool]) -> Tracked:
+def tracked(name: str, value: Any, boundaries: Boundaries, resumed: Callable[[], bool]) -> TrackedObject:
     """The way to save this object; UsageError if it cannot be saved."""
     if isinstance(value, type):
         raise UsageError(

@@ -40,7 +40,7 @@ Known = Callable[[Mapping[str, Any]], Any]
 
 
 @dataclass(frozen=True)
-class Lost:
+class Unsavable:
     """Something that cannot be kept: where it is, and what."""
 
     path: str
@@ -63,7 +63,7 @@ def path_of(keys: Keys) -> str:
 @dataclass
 class Encoder:
     foreign: Foreign = unknown
-    lost: list[Lost] = field(default_factory=list)
+    lost: list[Unsavable] = field(default_factory=list)
     _open: set[int] = field(default_factory=set)  # containers on the way to the present value
 
     def encode(self, value: Any, keys: Keys = ()) -> Json:
@@ -77,12 +77,16 @@ class Encoder:
         if made is LEFT_OUT:
             made = self.foreign(value, keys)
         if made is LEFT_OUT:
-            self.lost.append(Lost(path_of(keys), f"a value of type {kind.__module__}.{kind.__qualname__}"))
+            self.lost.append(
+                Unsavable(path_of(keys), f"a value of type {kind.__module__}.{kind.__qualname__}")
+            )
         return made
 
     def _container(self, value: Any, keys: Keys) -> Json:
         if id(value) in self._open or len(keys) > DEPTH:
-            self.lost.append(Lost(path_of(keys), "it contains itself" if id(value) in self._open else "deep"))
+            self.lost.append(
+                Unsavable(path_of(keys), "it contains itself" if id(value) in self._open else "deep")
+            )
             return LEFT_OUT
         self._open.add(id(value))
         try:
@@ -122,7 +126,7 @@ class Encoder:
             factory = value.default_factory
             name = getattr(factory, "__name__", "")
             if factory is not None and _FACTORIES.get(name) is not factory:
-                self.lost.append(Lost(path_of(keys), f"the default factory {factory!r}"))
+                self.lost.append(Unsavable(path_of(keys), f"the default factory {factory!r}"))
                 return {}
             return {"factory": name} if factory else {}
         metadata = getattr(value, "_metadata", None)  # of a module's state_dict: versions of its layers

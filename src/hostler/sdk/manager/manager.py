@@ -23,7 +23,7 @@ from hostler.sdk.manager.adopted import Adopted
 Hyparams = Mapping[str, Any]
 
 
-class Run(Protocol):
+class ManagedRun(Protocol):
     """The part of a run that a Manager uses."""
 
     @property
@@ -58,7 +58,7 @@ class Trials(Protocol):
     def left(self) -> Sequence[int]:
         """The numbers of those that are not done."""
 
-    def begin(self, number: int) -> tuple[Run, Hyparams]:
+    def begin(self, number: int) -> tuple[ManagedRun, Hyparams]:
         """Its run, begun or gone on with, and its parameters as the run has them."""
 
 
@@ -68,9 +68,9 @@ class Manager:
     def __init__(self, trials: Trials) -> None:
         self._trials = trials
         self._number = -1  # of the trial that was begun last
-        self._run: Run | None = None
+        self._run: ManagedRun | None = None
         self._hyparams: Hyparams = {}
-        self._trial, self._adopted = Trial(), Adopted(lambda: None)
+        self._trial, self._adopted = ManagedTrial(), Adopted(lambda: None)
         self._models: list[Any] = []
         self._began = False  # an epoch was begun in this process
 
@@ -178,7 +178,7 @@ class Manager:
         run.finish(**best)
         self._forget()
 
-    def _next_epoch(self, run: Run, epoch: Any) -> None:
+    def _next_epoch(self, run: ManagedRun, epoch: Any) -> None:
         """Between two epochs: all that was trained is in the state, and nothing of the next is."""
         self._trial.announce(int(epoch))
         if not self._began:
@@ -211,7 +211,7 @@ class Manager:
         )
         return params, best
 
-    def _current(self) -> Run:
+    def _current(self) -> ManagedRun:
         """The run of the current trial; the first one that is left, if none was begun."""
         if self._run is None:
             left = self._trials.left()
@@ -228,7 +228,7 @@ class Manager:
             return
         self._number = number
         self._run, self._hyparams = self._trials.begin(number)
-        self._trial, self._models, self._began = Trial(), [], False
+        self._trial, self._models, self._began = ManagedTrial(), [], False
         self._adopted = Adopted(lambda: self._trial.worked())
         self._run.track(manager=self._trial, adopted=self._adopted)
         self._adopted.watch()
@@ -242,7 +242,7 @@ class Manager:
     def _forget(self) -> None:
         """Nothing of a trial reaches the next, not even through what the collector has not yet taken."""
         self._adopted.close()
-        self._run, self._trial, self._models = None, Trial(), []
+        self._run, self._trial, self._models = None, ManagedTrial(), []
         self._adopted = Adopted(lambda: None)
         gc.collect()
 
@@ -270,7 +270,7 @@ EPOCHS = "epochs"
 Weights = Mapping[str, Any]
 
 
-class Trial:
+class ManagedTrial:
     def __init__(self) -> None:
         self.progress: dict[str, list[Any]] = {}
         self.best: Best | None = None

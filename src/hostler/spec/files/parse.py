@@ -43,7 +43,7 @@ FORMAT = 1
 
 _Kind = TypeVar("_Kind")
 _Model = TypeVar("_Model", bound=BaseModel)
-_Given = TypeVar("_Given", bound="_Project")
+_Given = TypeVar("_Given", bound="_ProjectTable")
 Kinds = Mapping[str, "type[FleetKeys]"]  # the keys of each backend's fleets
 
 
@@ -59,7 +59,7 @@ def read_document(path: Path) -> Document:
 
 
 def parse_project(document: Document, root: Path, kinds: Kinds) -> project.Project:
-    return over(checked(document, with_fleets(_Project, kinds)), project.default_project(root))
+    return over(checked(document, with_fleets(_ProjectTable, kinds)), project.default_project(root))
 
 
 def with_fleets(model: type[_Given], kinds: Kinds) -> type[_Given]:
@@ -90,7 +90,7 @@ def checked(document: Document, model: type[_Model]) -> _Model:
 
 def schema(kinds: Kinds) -> dict[str, Any]:
     """JSON schema of hostler.yaml, for editors."""
-    return {**with_fleets(_Project, kinds).model_json_schema(), "title": "hostler.yaml"}
+    return {**with_fleets(_ProjectTable, kinds).model_json_schema(), "title": "hostler.yaml"}
 
 
 # A version 1.10 or an id 007 here means the text as it stands in the file.
@@ -165,7 +165,7 @@ class _Table(BaseModel):
         return {k: v for k, v in value.items() if v is not None}
 
 
-class _Resources(_Table):
+class _ResourcesTable(_Table):
     cpus: Amount | None = None
     gpus: Amount | None = None
     gpu_memory: Bytes | None = None
@@ -175,7 +175,7 @@ class _Resources(_Table):
     min_nodes: Count | None = None
 
     @model_validator(mode="after")
-    def _no_fewer_than_asked(self) -> _Resources:
+    def _no_fewer_than_asked(self) -> _ResourcesTable:
         if self.min_nodes and self.nodes and self.min_nodes > self.nodes:
             raise _at(
                 "min_nodes",
@@ -185,20 +185,20 @@ class _Resources(_Table):
         return self
 
 
-class _Limits(_Table):
+class _LimitsTable(_Table):
     time: Seconds | None = None
     hang: Seconds | None = None
     start: Seconds | None = None
     failures: Count | None = None
 
 
-class _Checkpoint(_Table):
+class _CheckpointTable(_Table):
     every: Seconds | None = None
     keep: Count | None = None
     keep_every: Seconds | None = None
 
 
-class _Notify(_Table):
+class _NotifyTable(_Table):
     to: Variables | None = None
     on: (
         Annotated[tuple[Literal["finished", "failed", "cap"], ...], BeforeValidator(entries.listed)] | None
@@ -222,7 +222,7 @@ class _Python(_Table):
         return self
 
 
-class _Data(_Table):
+class _DataTable(_Table):
     path: Text | None = None
     url: Annotated[str, AfterValidator(entries.data_url)] | None = None
     run: Words | None = None
@@ -230,7 +230,7 @@ class _Data(_Table):
     at: Annotated[Text, AfterValidator(place_of_data)] | None = None
 
     @model_validator(mode="after")
-    def _one_source(self) -> _Data:
+    def _one_source(self) -> _DataTable:
         if len(self.model_fields_set & {"path", "url", "run"}) != 1:
             raise ValueError("give a path, a url, or run and out")
         if (self.run is None) != (self.out is None):
@@ -238,7 +238,9 @@ class _Data(_Table):
         return self
 
 
-Data = Annotated[_Data, BeforeValidator(entries.data_source), WithJsonSchema({"type": ["string", "object"]})]
+Data = Annotated[
+    _DataTable, BeforeValidator(entries.data_source), WithJsonSchema({"type": ["string", "object"]})
+]
 
 
 class FleetKeys(_Table):
@@ -253,7 +255,7 @@ class FleetKeys(_Table):
     price: Amount | None = None
     max_cost: Bound | None = None
     max_hours: Bound | None = None
-    resources: _Resources | None = None
+    resources: _ResourcesTable | None = None
 
 
 class _Form(_Table):
@@ -274,7 +276,7 @@ def _style_kind(value: Any) -> str:
     return "table" if isinstance(value, (dict, _Style)) else "word"
 
 
-class _Project(_Table):
+class _ProjectTable(_Table):
     format: Amount | None = None
     version: Amount | None = None
     name: Annotated[Text, BeforeValidator(entries.as_text)] | None = None
@@ -288,17 +290,17 @@ class _Project(_Table):
     store: Text | None = None
     metric: Text | None = None
     goal: Literal["max", "min"] | None = None
-    resources: _Resources | None = None
+    resources: _ResourcesTable | None = None
     distributed: Literal["torch", "tensorflow", "jax"] | None = None
-    limits: _Limits | None = None
-    checkpoint: _Checkpoint | None = None
+    limits: _LimitsTable | None = None
+    checkpoint: _CheckpointTable | None = None
     retries: Annotated[int, Field(ge=0)] | None = None
     data: dict[Part, Data] | None = None
     outputs: Outputs | None = None
     metrics: Metrics | None = None
     trackers: Trackers | None = None
     tags: Texts | None = None
-    notify: _Notify | None = None
+    notify: _NotifyTable | None = None
     fleet: Text | None = None
     fleets: dict[Part, FleetKeys] | None = None  # `with_fleets` has each checked by its backend's keys
     cache: Text | None = None
@@ -308,7 +310,7 @@ class _Project(_Table):
     warm: bool | None = None
 
     @model_validator(mode="after")
-    def _names_exist(self) -> _Project:
+    def _names_exist(self) -> _ProjectTable:
         if self.git_token and not self.git:
             raise _at("git_token", "needs git:, which is missing")
         known = ["local", *(self.fleets or {})]
@@ -329,9 +331,9 @@ _OTHER_FORM = frozenset(
 )
 
 
-def over(given: _Project, base: project.Project, but: Collection[str] = ()) -> project.Project:
+def over(given: _ProjectTable, base: project.Project, but: Collection[str] = ()) -> project.Project:
     """The project with what is given here over it, `but` these keys: tables key by key, the rest whole."""
-    keys = given.model_fields_set & _Project.model_fields.keys() - set(but)
+    keys = given.model_fields_set & _ProjectTable.model_fields.keys() - set(but)
     found: dict[str, Any] = {k: getattr(given, k) for k in keys - _OTHER_FORM - set(_TABLES)}
     for key in keys & _TABLES:
         found[key] = replace(getattr(base, key), **getattr(given, key).model_dump(exclude_unset=True))

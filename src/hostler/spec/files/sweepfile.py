@@ -75,7 +75,7 @@ def parse_sweep(
     document: Document, project: Project, path: pathlib.Path, kinds: parse.Kinds, *, commanded: bool = True
 ) -> SweepFile:
     """The file's name is the sweep's if it gives none."""
-    given = parse.checked(document, parse.with_fleets(_Sweep, kinds))
+    given = parse.checked(document, parse.with_fleets(_SweepTable, kinds))
     objectives = _objectives(given, project)
     merged = parse.over(given, project, but=("name", "metric", "goal"))
     if objectives:
@@ -104,10 +104,10 @@ def parse_sweep(
 
 def schema(kinds: parse.Kinds) -> dict[str, Any]:
     """JSON schema of a sweep file, for editors."""
-    return {**parse.with_fleets(_Sweep, kinds).model_json_schema(), "title": "sweep.yaml"}
+    return {**parse.with_fleets(_SweepTable, kinds).model_json_schema(), "title": "sweep.yaml"}
 
 
-def _objectives(given: _Sweep, project: Project) -> tuple[Objective, ...]:
+def _objectives(given: _SweepTable, project: Project) -> tuple[Objective, ...]:
     """The metrics to look at, the most important first; the project's if the file names none."""
     goal = given.goal or project.goal
     if given.metric:
@@ -139,7 +139,7 @@ class _Metric(parse._Table):
     goal: Literal["max", "min"] | None = None
 
 
-class _Budget(parse._Table):
+class _BudgetTable(parse._Table):
     runs: Count | None = None
     hours: Annotated[float, Field(gt=0, allow_inf_nan=False)] | None = None
     cost: Annotated[float, Field(gt=0, allow_inf_nan=False)] | None = None
@@ -161,7 +161,7 @@ _OneMetric = Annotated[_Metric, BeforeValidator(_named)]
 _Anything = WithJsonSchema({})
 
 
-class _Sweep(parse._Project):
+class _SweepTable(parse._ProjectTable):
     metric: Annotated[list[_OneMetric], BeforeValidator(_several), _Anything] | None = None  # type: ignore[assignment]
     method: Literal[METHODS] | None = None  # type: ignore[valid-type]
     parameters: dict[str, Any]
@@ -169,11 +169,11 @@ class _Sweep(parse._Project):
     repeat: Any = None
     seed: Annotated[int, Field(ge=0)] | None = None
     prune: Annotated[dict[str, Any], BeforeValidator(_pruner), _Anything] | None = None
-    budget: _Budget | None = None
+    budget: _BudgetTable | None = None
     parallel: Annotated[Count | Literal["auto"], BeforeValidator(_parallel)] | None = None
     together: Annotated[bool | Count, BeforeValidator(_together)] | None = None
 
     @model_validator(mode="after")
-    def _names_exist(self) -> _Sweep:
+    def _names_exist(self) -> _SweepTable:
         """Fleets may be the project's: whoever launches knows them."""
         return self

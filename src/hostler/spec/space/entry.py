@@ -80,7 +80,7 @@ Form = Constant | Values | Range | Normal | Derived | Zipped | Branches
 
 
 @dataclass(frozen=True)
-class Entry:
+class SpaceEntry:
     """A line of `parameters`: its place, its form, and its condition."""
 
     path: Path
@@ -88,7 +88,7 @@ class Entry:
     when: When = ()
 
 
-Table = tuple[Entry, ...]
+Table = tuple[SpaceEntry, ...]
 
 
 def holds(when: When, flat: Flat) -> bool:

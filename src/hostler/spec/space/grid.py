@@ -16,10 +16,10 @@ from hostler.spec.space.entry import (
     Branches,
     Constant,
     Derived,
-    Entry,
     Flat,
     Normal,
     Range,
+    SpaceEntry,
     Table,
     Values,
     Zipped,
@@ -105,7 +105,7 @@ def _combined(axes: Sequence[Axis], before: dict[str, Any]) -> Iterator[dict[str
         yield from _combined(axes[1:], {**before, **axis[at]})
 
 
-def _groups(table: Table) -> list[list[Entry]]:
+def _groups(table: Table) -> list[list[SpaceEntry]]:
     """Entries that must be expanded together: each with those its condition names."""
     group_of = {id(entry): [entry] for entry in table}
     for entry in table:
@@ -119,7 +119,7 @@ def _groups(table: Table) -> list[list[Entry]]:
     return list(groups.values())
 
 
-def _axis(group: list[Entry]) -> Axis:
+def _axis(group: list[SpaceEntry]) -> Axis:
     if len(group) == 1 and not group[0].when:
         return _alone(group[0])
     rows: list[dict[str, Any]] = [{}]
@@ -135,7 +135,7 @@ def _axis(group: list[Entry]) -> Axis:
     return tuple(rows)
 
 
-def _alone(entry: Entry) -> Axis:
+def _alone(entry: SpaceEntry) -> Axis:
     form = entry.form
     if isinstance(form, Constant):
         return Column(form.key, (form.value,))

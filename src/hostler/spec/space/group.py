@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from hostler.spec.space.distribution import DECIDING, read_form
-from hostler.spec.space.entry import Branches, Entry, Table, Values, Zipped
+from hostler.spec.space.entry import Branches, SpaceEntry, Table, Values, Zipped
 from hostler.spec.space.fault import Fault, Path
 from hostler.spec.space.value import plain, written
 
@@ -25,16 +25,16 @@ def is_zip(word: str, value: Any) -> bool:
     return bool(_ZIP.fullmatch(word)) and isinstance(value, Mapping)
 
 
-def branches(name: str, value: Any, path: Path, read: Callable[[Any, Path], Table]) -> Entry:
+def branches(name: str, value: Any, path: Path, read: Callable[[Any, Path], Table]) -> SpaceEntry:
     """The entry of a LIST: each of its tables read by `read`."""
     if isinstance(value, Mapping):
         value = [value]
     if not isinstance(value, (list, tuple)) or not value:
         raise Fault(path, f"{value!r} is not a list of tables", hint="like [{optim: sgd}, {optim: adam}]")
-    return Entry(path, Branches(name, tuple(read(one, (*path, n)) for n, one in enumerate(value))))
+    return SpaceEntry(path, Branches(name, tuple(read(one, (*path, n)) for n, one in enumerate(value))))
 
 
-def zipped(name: str, value: Mapping[str, Any], path: Path, prefix: str, seed: int) -> Entry:
+def zipped(name: str, value: Mapping[str, Any], path: Path, prefix: str, seed: int) -> SpaceEntry:
     """The entry of a ZIP: columns of one length, as rows; equal ones once, unless a `count` asks for them."""
     columns = dict(_columns(value, path, prefix, seed))
     lengths = {key: len(column) for key, column in columns.items()}
@@ -48,7 +48,7 @@ def zipped(name: str, value: Mapping[str, Any], path: Path, prefix: str, seed: i
     rows = [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
     asked = any(isinstance(one, Mapping) and "count" in one for one in value.values())
     kept = rows if asked else list({written(row): row for row in rows}.values())
-    return Entry(path, Zipped(name, tuple(kept)))
+    return SpaceEntry(path, Zipped(name, tuple(kept)))
 
 
 def _columns(

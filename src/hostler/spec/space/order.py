@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from hostler.spec.nearest import did_you_mean
-from hostler.spec.space.entry import Branches, Constant, Derived, Entry, Table, keys_of
+from hostler.spec.space.entry import Branches, Constant, Derived, SpaceEntry, Table, keys_of
 from hostler.spec.space.expression import lookup
 from hostler.spec.space.fault import Fault, dotted
 
 
-def ordered(entries: Sequence[Entry]) -> Table:
+def ordered(entries: Sequence[SpaceEntry]) -> Table:
     """The entries of one table, in their own order but for those that depend on a later one."""
     owners = _owners(entries)
-    done: dict[int, Entry] = {}
+    done: dict[int, SpaceEntry] = {}
     defaults = [e for e in entries if isinstance(e.form, Constant) and owners[e.form.key] is not e]
     for entry in (*defaults, *entries):
         _place(entry, owners, done, ())
@@ -35,9 +35,9 @@ def check_names(table: Table) -> None:
         _follow(key, needs, sound, ())
 
 
-def _owners(entries: Sequence[Entry]) -> dict[str, Entry]:
+def _owners(entries: Sequence[SpaceEntry]) -> dict[str, SpaceEntry]:
     """key → the entry that sets it. A constant may be set again by tables of a LIST, which win."""
-    owners: dict[str, Entry] = {}
+    owners: dict[str, SpaceEntry] = {}
     for entry in entries:
         for key in sorted(keys_of(entry.form)):
             old = owners.get(key)
@@ -51,11 +51,13 @@ def _owners(entries: Sequence[Entry]) -> dict[str, Entry]:
     return owners
 
 
-def _overrides(one: Entry, other: Entry) -> bool:
+def _overrides(one: SpaceEntry, other: SpaceEntry) -> bool:
     return isinstance(one.form, Branches) and isinstance(other.form, Constant) and not other.when
 
 
-def _place(entry: Entry, owners: dict[str, Entry], done: dict[int, Entry], open_: tuple[int, ...]) -> None:
+def _place(
+    entry: SpaceEntry, owners: dict[str, SpaceEntry], done: dict[int, SpaceEntry], open_: tuple[int, ...]
+) -> None:
     if id(entry) in done:
         return
     if id(entry) in open_:
@@ -70,7 +72,7 @@ def _place(entry: Entry, owners: dict[str, Entry], done: dict[int, Entry], open_
     done[id(entry)] = entry
 
 
-def _all(table: Table) -> Iterator[Entry]:
+def _all(table: Table) -> Iterator[SpaceEntry]:
     for entry in table:
         yield entry
         if isinstance(entry.form, Branches):

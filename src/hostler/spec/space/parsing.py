@@ -9,11 +9,11 @@ from hostler.errors import NewerFormatError, SpecError
 from hostler.spec.nearest import did_you_mean
 from hostler.spec.space import draw, group, trying
 from hostler.spec.space.distribution import DECIDING, WORDS, read_form
-from hostler.spec.space.entry import Constant, Entry, Normal, Table, Values, When, keys_of
+from hostler.spec.space.entry import Constant, Normal, SpaceEntry, Table, Values, When, keys_of
 from hostler.spec.space.fault import Fault, Path
 from hostler.spec.space.grid import grid, is_finite
 from hostler.spec.space.order import check_names, ordered
-from hostler.spec.space.part import Part
+from hostler.spec.space.part import SpacePart
 from hostler.spec.space.reference import BEST, is_reference
 from hostler.spec.space.repeat import Repeat, read_repeat
 from hostler.spec.space.space import Space
@@ -157,26 +157,26 @@ def _limit(runs: int | None, repeats: Repeat, sections: int) -> int | None:
     return limit
 
 
-def _part(table: Table, method: str, limit: int | None, seed: int) -> tuple[Part, str]:
+def _part(table: Table, method: str, limit: int | None, seed: int) -> tuple[SpacePart, str]:
     """The part, and what a person should know about it."""
     if method == "random" and not is_finite(table):
         if limit is None:
             raise Fault(
                 ("budget", "runs"), "random search needs a number of runs", hint="budget: {runs: 100}"
             )
-        return Part(table, None, False, seed, limit), ""
+        return SpacePart(table, None, False, seed, limit), ""
     if method not in ("grid", "random"):
         _check_learnable(table, method)
-        return Part(table, None, False, seed, 0), _at_random(table) if method == "cmaes" else ""
+        return SpacePart(table, None, False, seed, 0), _at_random(table) if method == "cmaes" else ""
     cells = grid(table)
     if limit is None or limit >= cells.size:
         more = (
             f"only {cells.size:,} different configurations: none is run twice" if method == "random" else ""
         )
         note = more if limit and limit > cells.size else ""
-        return Part(table, cells, method == "random", seed, cells.size), note
+        return SpacePart(table, cells, method == "random", seed, cells.size), note
     note = f"the budget covers the first {limit:,} of {cells.size:,}" if method == "grid" else ""
-    return Part(table, cells, method == "random", seed, limit), note
+    return SpacePart(table, cells, method == "random", seed, limit), note
 
 
 def _check_learnable(table: Table, method: str) -> None:
@@ -233,7 +233,7 @@ def read_table(parameters: Any, seed: int, path: Path = (), prefix: str = "") ->
     return ordered(list(_entries(parameters, path, prefix, seed)))
 
 
-def _entries(table: Mapping[str, Any], path: Path, prefix: str, seed: int) -> Iterator[Entry]:
+def _entries(table: Mapping[str, Any], path: Path, prefix: str, seed: int) -> Iterator[SpaceEntry]:
     if len(path) > _DEEPEST:
         raise Fault(path, f"nested more than {_DEEPEST} deep")
     for given, value in table.items():
@@ -246,14 +246,14 @@ def _entries(table: Mapping[str, Any], path: Path, prefix: str, seed: int) -> It
         elif group.is_zip(word, value):
             yield group.zipped(key, value, at, prefix, seed)
         elif is_reference(value):
-            yield Entry(at, Constant(key, plain(value, at)))
+            yield SpaceEntry(at, Constant(key, plain(value, at)))
         elif isinstance(value, Mapping) and not _is_form(value, at):
             yield from _nested(key, value, at, seed)
         else:
             yield _entry(key, value, at, seed)
 
 
-def _nested(key: str, value: Mapping[str, Any], path: Path, seed: int) -> Iterator[Entry]:
+def _nested(key: str, value: Mapping[str, Any], path: Path, seed: int) -> Iterator[SpaceEntry]:
     if not value:
         raise Fault(path, "an empty table", hint="give it keys, or leave it out")
     yield from _entries(value, path, f"{key}.", seed)
@@ -273,17 +273,17 @@ def _is_form(table: Mapping[str, Any], path: Path) -> bool:
     return True
 
 
-def _entry(key: str, value: Any, path: Path, seed: int) -> Entry:
+def _entry(key: str, value: Any, path: Path, seed: int) -> SpaceEntry:
     if isinstance(value, Mapping):
         form = read_form(key, value, path, seed)
         if isinstance(form, Values):
             form = _axis(key, form.values)
-        return Entry(path, form, _when(value.get("when"), path))
+        return SpaceEntry(path, form, _when(value.get("when"), path))
     if not isinstance(value, (list, tuple, range)):
-        return Entry(path, Constant(key, plain(value, path)))
+        return SpaceEntry(path, Constant(key, plain(value, path)))
     if not value:
         raise Fault(path, "an empty list: no values", hint="give it values, or leave it out")
-    return Entry(path, _axis(key, [plain(one, (*path, n)) for n, one in enumerate(value)]))
+    return SpaceEntry(path, _axis(key, [plain(one, (*path, n)) for n, one in enumerate(value)]))
 
 
 def _axis(key: str, values: Any) -> Values | Constant:

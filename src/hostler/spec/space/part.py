@@ -11,7 +11,17 @@ from hostler.errors import UsageError
 from hostler.spec.params import nest
 from hostler.spec.space import draw
 from hostler.spec.space.distribution import drawn
-from hostler.spec.space.entry import Constant, Derived, Entry, Normal, Range, Table, Zipped, forms, keys_of
+from hostler.spec.space.entry import (
+    Constant,
+    Derived,
+    Normal,
+    Range,
+    SpaceEntry,
+    Table,
+    Zipped,
+    forms,
+    keys_of,
+)
 from hostler.spec.space.expression import Expression, lookup
 from hostler.spec.space.grid import Grid
 from hostler.spec.space.value import written
@@ -27,7 +37,7 @@ class Uncomputable(UsageError):
 
 
 @dataclass(frozen=True)
-class Part:
+class SpacePart:
     """`count` configurations: the first cells of a grid, or cells in random order; else draws."""
 
     table: Table
@@ -106,5 +116,5 @@ def _computed(flat: dict[str, Any], waiting: dict[str, Expression]) -> dict[str,
     return {key: known[key] for key in flat if key in known}
 
 
-def _fixed(entry: Entry) -> bool:
+def _fixed(entry: SpaceEntry) -> bool:
     return isinstance(entry.form, Constant) and not entry.when

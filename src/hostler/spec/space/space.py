@@ -13,7 +13,7 @@ from functools import cached_property
 from typing import Any
 
 from hostler.errors import UsageError
-from hostler.spec.space.part import Part
+from hostler.spec.space.part import SpacePart
 from hostler.spec.space.repeat import Repeat
 from hostler.spec.space.value import written
 from hostler.spec.space.walk import Choose, Dimension
@@ -28,7 +28,7 @@ class Space:
     count: int  # runs, repeats included; 0 for methods that learn
     repeat: Repeat
     notes: tuple[str, ...] = ()  # what a person should know before it starts
-    parts: tuple[Part, ...] = field(default=(), compare=False, repr=False)
+    parts: tuple[SpacePart, ...] = field(default=(), compare=False, repr=False)
 
     @property
     def learns(self) -> bool:
@@ -108,7 +108,7 @@ class Space:
         """Parameters of choices that `ask` made."""
         return self.repeat.applied(self.parts[0].walked(lambda dimension: chosen[dimension.name]), repeat)
 
-    def _place(self, index: int) -> tuple[Part, int, int]:
+    def _place(self, index: int) -> tuple[SpacePart, int, int]:
         """(part, index in it, repeat)."""
         if not 0 <= index < self.count:
             raise UsageError(f"run {index} does not exist: the space has {self.count}")

@@ -14,9 +14,9 @@ from hostler.spec.space.entry import (
     Branches,
     Constant,
     Derived,
-    Entry,
     Form,
     Range,
+    SpaceEntry,
     Table,
     Values,
     Zipped,
@@ -24,13 +24,13 @@ from hostler.spec.space.entry import (
     same,
 )
 from hostler.spec.space.fault import Fault
-from hostler.spec.space.part import Part, Uncomputable
+from hostler.spec.space.part import SpacePart, Uncomputable
 from hostler.spec.space.walk import Dimension, dimensions
 
 MOST = 2000  # runs that are tried; of more, so many from all over
 
 
-def check(parts: tuple[Part, ...], method: str) -> None:
+def check(parts: tuple[SpacePart, ...], method: str) -> None:
     """Fault, where one of its runs cannot be made, a condition is never met, or nothing can be learned."""
     if method == "cmaes":
         _check_ranges(parts[0].table)
@@ -41,7 +41,7 @@ def check(parts: tuple[Part, ...], method: str) -> None:
             _check_expressions(part)
 
 
-def entries(table: Table) -> Iterator[Entry]:
+def entries(table: Table) -> Iterator[SpaceEntry]:
     """All of a table, those of branches too."""
     for entry in table:
         yield entry
@@ -114,7 +114,7 @@ def _is_number(value: Any) -> bool:
     return isinstance(value, (int, float)) and not isinstance(value, bool)
 
 
-def _check_expressions(part: Part) -> None:
+def _check_expressions(part: SpacePart) -> None:
     try:
         for _ in _tried(part):
             pass
@@ -123,7 +123,7 @@ def _check_expressions(part: Part) -> None:
         raise Fault((*path, "expr"), error.why, "for one of its runs") from None
 
 
-def _tried(part: Part) -> Iterator[dict[str, Any]]:
+def _tried(part: SpacePart) -> Iterator[dict[str, Any]]:
     if part.count:
         yield from (part.params(index) for index in range(0, part.count, -(-part.count // MOST)))
     else:  # a search chooses as it goes: the ends of all ranges

@@ -13,9 +13,9 @@ from hostler.spec.space.entry import (
     Branches,
     Constant,
     Derived,
-    Entry,
     Normal,
     Range,
+    SpaceEntry,
     Table,
     Values,
     Zipped,
@@ -62,7 +62,7 @@ def dimensions(table: Table, prefix: str = "") -> Iterator[Dimension]:
                 yield from dimensions(branch, f"{prefix}{entry.form.name}/{n}/")
 
 
-def _chosen(entry: Entry, choose: Choose, prefix: str) -> dict[str, Any]:
+def _chosen(entry: SpaceEntry, choose: Choose, prefix: str) -> dict[str, Any]:
     form, dimension = entry.form, _dimension(entry, prefix)
     if isinstance(form, Constant):
         return {form.key: form.value}
@@ -77,7 +77,7 @@ def _chosen(entry: Entry, choose: Choose, prefix: str) -> dict[str, Any]:
     return {form.key: choose(dimension)}
 
 
-def _dimension(entry: Entry, prefix: str) -> Dimension | None:
+def _dimension(entry: SpaceEntry, prefix: str) -> Dimension | None:
     """The choice an entry asks for; None if it leaves none."""
     form = entry.form
     if isinstance(form, (Zipped, Branches)):

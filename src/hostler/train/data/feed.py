@@ -18,7 +18,7 @@ import torch
 from torch.utils.data import DataLoader, Dataset
 
 from hostler.errors import MachineError
-from hostler.train.data.order import Order, mixed
+from hostler.train.data.order import ExampleOrder, mixed
 from hostler.train.data.split import Arrays, Items
 
 LONGEST = 107 - len("/pymp-12345678/listener-12345678")  # bytes of a path that a socket may have
@@ -42,7 +42,7 @@ class ArrayFeed:
     """A feed of tensors: a gather per batch. The order of a whole pass lies beside them, so that no step
     waits for the device to take its part of it."""
 
-    def __init__(self, arrays: Arrays, order: Order, share: Share, device: torch.device) -> None:
+    def __init__(self, arrays: Arrays, order: ExampleOrder, share: Share, device: torch.device) -> None:
         self._arrays, self._order, self._share, self._device = arrays, order, share, device
         self._pass, self._beside = -1, torch.empty(0)
 
@@ -69,7 +69,7 @@ class LoaderFeed:
     """A feed of a dataset: one loader for the whole training, begun at the first step that is asked for."""
 
     def __init__(
-        self, items: Items, order: Order, share: Share, device: torch.device, workers: int, total: int
+        self, items: Items, order: ExampleOrder, share: Share, device: torch.device, workers: int, total: int
     ) -> None:
         self._items, self._order, self._share, self._device = items, order, share, device
         self._workers, self._total = workers, total
@@ -91,7 +91,7 @@ class LoaderFeed:
         check_sockets(self._workers)
         return DataLoader(
             Seeded(self._items, self._order.seed),
-            batch_sampler=_Steps(self._order, self._share, first, self._total),
+            batch_sampler=_BatchSampler(self._order, self._share, first, self._total),
             num_workers=self._workers,
             pin_memory=self._device.type == "cuda",
             generator=torch.Generator(),  # its base seed is not the training's
@@ -109,10 +109,10 @@ def check_sockets(workers: int) -> None:
         )
 
 
-class _Steps:
+class _BatchSampler:
     """Batches of (example, pass) from a step on."""
 
-    def __init__(self, order: Order, share: Share, first: int, total: int) -> None:
+    def __init__(self, order: ExampleOrder, share: Share, first: int, total: int) -> None:
         self._order, self._share, self._first, self._total = order, share, first, total
 
     def __iter__(self) -> Iterator[list[tuple[int, int]]]:

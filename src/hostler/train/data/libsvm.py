@@ -31,7 +31,7 @@ ROOM = 0.5  # of the machine's memory that examples may take
 
 
 @dataclass
-class _Rows:
+class _SparseRows:
     """The content of a file: row, column and value of each entry that is not zero."""
 
     path: Path
@@ -68,7 +68,7 @@ def load(config: Config, name: str) -> Data:
     return Data(splits, (width,), len(classes), VECTORS, classes=tuple(f"{label:g}" for label in classes))
 
 
-def _check_room(rows: list[_Rows], width: int) -> None:
+def _check_room(rows: list[_SparseRows], width: int) -> None:
     """Examples are kept as whole rows: one wrong index would make all of them as wide."""
     count = sum(len(one.targets) for one in rows)
     room = ROOM * os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
@@ -80,7 +80,7 @@ def _check_room(rows: list[_Rows], width: int) -> None:
         )
 
 
-def _arrays(rows: _Rows, width: int, classes: list[float]) -> Arrays:
+def _arrays(rows: _SparseRows, width: int, classes: list[float]) -> Arrays:
     x = torch.zeros(len(rows.targets), width)
     places = torch.tensor(rows.at, dtype=torch.long), torch.tensor(rows.columns, dtype=torch.long)
     x[places] = torch.tensor(rows.values)
@@ -90,8 +90,8 @@ def _arrays(rows: _Rows, width: int, classes: list[float]) -> Arrays:
     return Arrays(x, torch.tensor([number[label] for label in rows.targets]))
 
 
-def _read(path: Path) -> _Rows:
-    found, count = _Rows(path), 0
+def _read(path: Path) -> _SparseRows:
+    found, count = _SparseRows(path), 0
     try:
         with bz2.open(path, "rt") if path.suffix == ".bz2" else path.open() as lines:
             for count, line in enumerate(lines, 1):

@@ -29,7 +29,7 @@ def shuffled(count: int, seed: int, passes: int) -> torch.Tensor:
 
 
 @dataclass(frozen=True)
-class Order:
+class ExampleOrder:
     count: int
     batch: int
     seed: int

@@ -24,7 +24,7 @@ _LOOKED_AT = 64  # pictures, for whether all are gray
 
 
 @dataclass(frozen=True)
-class Shape:
+class PictureShape:
     channels: int
     height: int
     width: int
@@ -58,7 +58,7 @@ def build(splits: Mapping[str, Items], classes: tuple[str, ...], config: Config)
 class Loaded:
     """Pictures that are decoded when they are asked for."""
 
-    def __init__(self, items: Items, shape: Shape) -> None:
+    def __init__(self, items: Items, shape: PictureShape) -> None:
         self._items, self._shape = items, shape
 
     def __len__(self) -> int:
@@ -69,7 +69,7 @@ class Loaded:
         return as_bytes(picture, self._shape), int(target)
 
 
-def as_bytes(picture: Any, shape: Shape) -> torch.Tensor:
+def as_bytes(picture: Any, shape: PictureShape) -> torch.Tensor:
     """Channels first. Of another size: scaled to cover, and cut around its middle."""
     image_ops = need("PIL.ImageOps", "pillow", "pictures")
     picture = picture.convert("L" if shape.channels == 1 else "RGB")
@@ -79,17 +79,17 @@ def as_bytes(picture: Any, shape: Shape) -> torch.Tensor:
     return torch.from_numpy(array[None] if array.ndim == 2 else array.transpose(2, 0, 1).copy())
 
 
-def _shape(items: Items, config: Config) -> Shape:
+def _shape(items: Items, config: Config) -> PictureShape:
     seen = [items[place][0] for place in range(min(len(items), _LOOKED_AT))]
     asked = config.model_input_shape[0] if config.model_input_shape else None
     channels = asked or (1 if all(one.mode in GRAY for one in seen) else 3)
     if config.image_size is not None:
-        return Shape(channels, config.image_size, config.image_size)
+        return PictureShape(channels, config.image_size, config.image_size)
     width, height = seen[0].size
-    return Shape(channels, height, width, exact=True)
+    return PictureShape(channels, height, width, exact=True)
 
 
-def _decoded(items: Items, shape: Shape, config: Config) -> Arrays:
+def _decoded(items: Items, shape: PictureShape, config: Config) -> Arrays:
     x = torch.empty(len(items), shape.channels, shape.height, shape.width, dtype=torch.uint8)
     y = torch.empty(len(items), dtype=torch.long)
     for place in range(len(items)):

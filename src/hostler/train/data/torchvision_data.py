@@ -110,7 +110,7 @@ def _arrays(found: Any) -> Arrays | None:
         return None
     x = x[:, None] if x.ndim == 3 else x if x.shape[1] in (1, 3) else x.permute(0, 3, 1, 2).contiguous()
     channels, height, width = x.shape[1:]
-    shape = pictures.Shape(channels, height, width)
+    shape = pictures.PictureShape(channels, height, width)
     for place in (0, len(found) - 1):
         picture, target = found[place]
         if not torch.equal(pictures.as_bytes(picture, shape), x[place]) or int(target) != int(y[place]):

@@ -9,8 +9,8 @@ from hostler.train import memory, ranks, seeds
 from hostler.train.config import Config
 from hostler.train.epoch import Epoch
 from hostler.train.fused import places
-from hostler.train.fused.places import Place
-from hostler.train.fused.ride import NoRoom, Ride
+from hostler.train.fused.places import GroupPlace
+from hostler.train.fused.ride import GroupTooLarge, Ride
 from hostler.train.fused.rider import Rider
 
 if TYPE_CHECKING:
@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 
 def went_on(run: Run, config: Config) -> Iterator[Epoch]:
     """Each epoch as it comes, as of any training."""
-    places.put(run.memory, Place())
-    rider = Rider(run, seeds.seeded(config, run, ranks.Ranks()), end=_raised)
+    places.put(run.memory, GroupPlace())
+    rider = Rider(run, seeds.seeded(config, run, ranks.TrainRanks()), end=_raised)
     rider.folder.say("was trained together with others, and goes on alone: up to rounding the same")
     try:
         ride = Ride([rider], ranks.device_of(config))
@@ -28,7 +28,7 @@ def went_on(run: Run, config: Config) -> Iterator[Epoch]:
             for one, row in found:
                 average = one.average
                 yield Epoch(row, number=ride.epoch, config=one.config, model=one.model, average=average)
-    except NoRoom:
+    except GroupTooLarge:
         raise memory.refusal(config.batch_size, 1, 1, None) from None
 
 

@@ -10,14 +10,14 @@ from dataclasses import dataclass
 
 import torch
 
-from hostler.train.data.order import Order
+from hostler.train.data.order import ExampleOrder
 from hostler.train.data.split import Arrays
 
 
 @dataclass(frozen=True)
 class Batches:
     arrays: Arrays  # on the device
-    orders: tuple[Order, ...]  # one, or one for each member
+    orders: tuple[ExampleOrder, ...]  # one, or one for each member
 
     @property
     def shared(self) -> bool:
@@ -44,7 +44,7 @@ class Batches:
         return self if self.shared else Batches(self.arrays, tuple(self.orders[one] for one in members))
 
 
-def of(arrays: Arrays, orders: Sequence[Order], *, shared: bool | None = None) -> Batches:
+def of(arrays: Arrays, orders: Sequence[ExampleOrder], *, shared: bool | None = None) -> Batches:
     """`shared`: whether members share every batch; None: where they can."""
     alike = all(order == orders[0] for order in orders) if shared is None else shared
     return Batches(arrays, (orders[0],) if alike else tuple(orders))

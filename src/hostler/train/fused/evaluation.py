@@ -12,7 +12,7 @@ from hostler.train.config import Config
 from hostler.train.data.split import Arrays, Data
 from hostler.train.evaluation import kinds
 from hostler.train.fused.losses import autocast, judge
-from hostler.train.fused.stack import Stack
+from hostler.train.fused.stack import ModelStack
 
 Column = list[float]  # a number for each member
 
@@ -23,7 +23,7 @@ class Evaluation:
     data: Data  # on the device
 
     @torch.no_grad()
-    def columns(self, stack: Stack, sets: Mapping[str, Mapping[str, torch.Tensor]]) -> dict[str, Column]:
+    def columns(self, stack: ModelStack, sets: Mapping[str, Mapping[str, torch.Tensor]]) -> dict[str, Column]:
         """`<split>/<which>/<what>` of these sets of weights, by which they are."""
         found: dict[str, Column] = {}
         for name, split in self.splits.items():
@@ -33,7 +33,7 @@ class Evaluation:
         return found
 
     @torch.no_grad()
-    def rehearse(self, stack: Stack) -> None:
+    def rehearse(self, stack: ModelStack) -> None:
         for split in self.splits.values():
             self._pass(stack, stack.tensors, split, self._size)
 
@@ -47,7 +47,7 @@ class Evaluation:
         return self.config.eval_batch_size or self.config.batch_size
 
     def _pass(
-        self, stack: Stack, weights: Mapping[str, torch.Tensor], split: Arrays, count: int
+        self, stack: ModelStack, weights: Mapping[str, torch.Tensor], split: Arrays, count: int
     ) -> dict[str, Column]:
         """Over the first so many examples."""
         began, prepare = time.perf_counter(), self.data.prepare

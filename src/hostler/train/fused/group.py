@@ -17,14 +17,14 @@ import torch
 
 from hostler.train import early, graph, memory, parts, schedule, span
 from hostler.train.config import Config
-from hostler.train.data.order import Order
+from hostler.train.data.order import ExampleOrder
 from hostler.train.data.split import Arrays, Data
 from hostler.train.evaluation import columns, kinds
 from hostler.train.fused import alike, averages, batches, optimizer
 from hostler.train.fused.alike import Apart
 from hostler.train.fused.evaluation import Evaluation, own
 from hostler.train.fused.losses import autocast, judge
-from hostler.train.fused.stack import Stack
+from hostler.train.fused.stack import ModelStack
 from hostler.train.fused.steps import Steps
 from hostler.train.models import registry
 from hostler.train.stats import TIMESTAMP
@@ -33,7 +33,7 @@ STRETCH = 2000  # steps between two looks at the losses, at most
 
 
 @dataclass(frozen=True)
-class Told:
+class MemberResults:
     """Results of a member's stretch of steps."""
 
     member: int
@@ -56,14 +56,16 @@ class Group:
         self.configs = [parts.resolved(config, data, device) for config in configs]
         self.members = list(range(len(configs)))  # who is still there
         models = [_model(config, data) for config in self.configs]
-        self._stack, self._one = Stack(models, device), models[0]
+        self._stack, self._one = ModelStack(models, device), models[0]
         self._other: torch.nn.Module | None = None
         self._optimizer = optimizer.build(self.configs, self._stack.parameters)
         self._averages = averages.build(self.configs, self._stack.tensors)
         self._evaluation = Evaluation(self.configs[0], self.data)
         train = self.data.splits["train"]
         assert isinstance(train, Arrays)
-        orders = [Order(len(train), first.batch_size, parts.order_seed(config)) for config in self.configs]
+        orders = [
+            ExampleOrder(len(train), first.batch_size, parts.order_seed(config)) for config in self.configs
+        ]
         self._batches = batches.of(train, orders, shared=shared)
         self.order = orders[0]
         self.span = span.of(self.configs[0], self.order.steps)
@@ -128,7 +130,7 @@ class Group:
         self._right = torch.zeros_like(self._loss)
         self._seen, self._began = 0, time.perf_counter()
 
-    def stretch(self, first: int, count: int) -> list[Told]:
+    def stretch(self, first: int, count: int) -> list[MemberResults]:
         """Trains these steps, all of one epoch; returns each member's results."""
         whole = min(count, self._whole(first), STRETCH)
         if whole < count:
@@ -169,10 +171,10 @@ class Group:
             )
         return self._steps[size]
 
-    def _told(self, first: int, found: list[list[float]]) -> list[Told]:
+    def _told(self, first: int, found: list[list[float]]) -> list[MemberResults]:
         return [self._of(member, first, row) for member, row in zip(self.members, found, strict=True)]
 
-    def _of(self, member: int, first: int, row: list[float]) -> Told:
+    def _of(self, member: int, first: int, row: list[float]) -> MemberResults:
         config, points = self.configs[member], dict[int, float]()
         for place, loss in enumerate(row):
             step = first + place + 1
@@ -181,8 +183,8 @@ class Group:
             points[step] = loss
             if early.has_diverged(loss, config.max_allowed_loss):
                 why = f"the loss is {loss:g} at step {step} (max_allowed_loss {config.max_allowed_loss:g})"
-                return Told(member, points, why)
-        return Told(member, points)
+                return MemberResults(member, points, why)
+        return MemberResults(member, points)
 
     def rows(self, epoch: int) -> dict[int, dict[str, float]]:
         """The row of each member at the end of an epoch; the next epoch's begins empty."""

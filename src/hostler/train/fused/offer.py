@@ -31,7 +31,7 @@ DECIDING = ("amp", "augment", "channels_last", "grad_accum_steps", "loss", "opti
 
 
 @dataclass(frozen=True)
-class Offer:
+class GroupOffer:
     """`said`: a line for people, '' where there is nothing to say."""
 
     together: Together = field(default_factory=Together)
@@ -45,7 +45,7 @@ def offered(job: Job, folder: Path, asked: int | None) -> tuple[Job, str]:
     return replace(job, together=found.together), found.said
 
 
-def offer(job: Job, folder: Path, asked: int | None) -> Offer:
+def offer(job: Job, folder: Path, asked: int | None) -> GroupOffer:
     strange = _stranger(job)
     if not strange and job.search:
         _check_names(job)
@@ -55,9 +55,9 @@ def offer(job: Job, folder: Path, asked: int | None) -> Offer:
     if why:
         if asked is not None and asked > 1:
             raise SpecError(f"together: {asked}, but {why}", hint="leave it out")
-        return Offer()
+        return GroupOffer()
     if asked is not None and asked < 2:
-        return Offer(said="trained one by one: together is off")
+        return GroupOffer(said="trained one by one: together is off")
     found = Together(asked or USUAL, tuple(sorted(alike.VECTORS)))
     return _searched(job, folder, found, asked) if job.search else _computed(job, folder, found)
 
@@ -97,7 +97,7 @@ def _of_config(words: Sequence[str]) -> tuple[str, ...]:
     return tuple(found)
 
 
-def _computed(job: Job, folder: Path, asked: Together) -> Offer:
+def _computed(job: Job, folder: Path, asked: Together) -> GroupOffer:
     """The offer for a sweep whose runs are known."""
     firsts: dict[str, list[int]] = {}
     counts: Counter[str] = Counter()
@@ -110,25 +110,25 @@ def _computed(job: Job, folder: Path, asked: Together) -> Offer:
     found = replace(asked, apart=apart)
     groups = [counts[key] for key, reason in why.items() if not reason]
     if not groups:
-        return Offer(Together(), _one_by_one(job, len(firsts), list(filter(None, why.values()))))
-    return Offer(found, _said(job, asked, groups, sum(counts.values()), why))
+        return GroupOffer(Together(), _one_by_one(job, len(firsts), list(filter(None, why.values()))))
+    return GroupOffer(found, _said(job, asked, groups, sum(counts.values()), why))
 
 
-def _searched(job: Job, folder: Path, asked: Together, given: int | None) -> Offer:
+def _searched(job: Job, folder: Path, asked: Together, given: int | None) -> GroupOffer:
     """The offer for a search: its runs are chosen as it goes, and it learns from each of them."""
     if given is None:
-        return Offer(said=f"trained one by one: {LEARNS}")
+        return GroupOffer(said=f"trained one by one: {LEARNS}")
     deciding = sorted(set(space.from_json(job.search).keys) & set(DECIDING))
     if deciding:
-        return Offer(said=f"trained one by one: the search sets {', '.join(deciding)}")
+        return GroupOffer(said=f"trained one by one: the search sets {', '.join(deciding)}")
     try:
         why = alike.obstacle(_config(job, None, folder))
     except (HostlerError, OSError) as error:
         why = str(error)
     if why:
-        return Offer(said=f"trained one by one: {why}")
+        return GroupOffer(said=f"trained one by one: {why}")
     said = f"trained together on one device: {given} configurations are asked for at a time{_OFF}"
-    return Offer(replace(asked, asked=True), said)
+    return GroupOffer(replace(asked, asked=True), said)
 
 
 LEARNS = "a search learns from each run; together: 8 asks for eight at a time"

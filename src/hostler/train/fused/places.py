@@ -18,7 +18,7 @@ GOING = ("preempted", "leaving", "unreachable", "storeless", "orphaned", "cap")
 
 
 @dataclass(frozen=True)
-class Place:
+class GroupPlace:
     group: str = ""  # '': free
     width: int = 1
     number: int = 0
@@ -30,7 +30,7 @@ class Standing:
     """Where one training is before a group is made. `place`: None if none of its steps was in a group."""
 
     step: int
-    place: Place | None = None
+    place: GroupPlace | None = None
 
     @property
     def is_free(self) -> bool:
@@ -42,7 +42,7 @@ class Standing:
 
 
 @dataclass(frozen=True)
-class Choice:
+class GroupChoice:
     """Numbers of those that go together now, that go with others later, and that go by themselves."""
 
     go: tuple[int, ...]
@@ -55,29 +55,29 @@ def began(memory: Mapping[str, Any]) -> bool:
     return KEY in memory
 
 
-def of(memory: Mapping[str, Any]) -> Place | None:
+def of(memory: Mapping[str, Any]) -> GroupPlace | None:
     given = memory.get(KEY)
-    return Place(**given) if isinstance(given, Mapping) else None
+    return GroupPlace(**given) if isinstance(given, Mapping) else None
 
 
-def put(memory: dict[str, Any], place: Place) -> None:
+def put(memory: dict[str, Any], place: GroupPlace) -> None:
     memory[KEY] = asdict(place)
 
 
-def after(reason: str, place: Place) -> Place:
+def after(reason: str, place: GroupPlace) -> GroupPlace:
     """The place that a training keeps when it was asked to leave."""
-    return place if reason in GOING else Place()
+    return place if reason in GOING else GroupPlace()
 
 
-def choose(all_of_them: Sequence[Standing]) -> Choice:
+def choose(all_of_them: Sequence[Standing]) -> GroupChoice:
     """Chooses the trainings that can share a group with the first able one."""
     alone = tuple(n for n, one in enumerate(all_of_them) if one.began_alone)
     able = [n for n in range(len(all_of_them)) if n not in alone]
     if not able:
-        return Choice((), (), alone)
+        return GroupChoice((), (), alone)
     first = all_of_them[able[0]]
     go = tuple(n for n in able if _beside(first, all_of_them[n]))
-    return Choice(go, tuple(n for n in able if n not in go), alone)
+    return GroupChoice(go, tuple(n for n in able if n not in go), alone)
 
 
 def _beside(first: Standing, other: Standing) -> bool:

@@ -22,8 +22,8 @@ from hostler.sdk.checkpoint.state import PAYS
 from hostler.sdk.leaving import Leaving
 from hostler.sdk.saving import policy_of
 from hostler.train import memory
-from hostler.train.fused.group import STRETCH, Group, Told
-from hostler.train.fused.places import Place
+from hostler.train.fused.group import STRETCH, Group, MemberResults
+from hostler.train.fused.places import GroupPlace
 from hostler.train.fused.rider import Rider
 
 T = TypeVar("T")
@@ -33,7 +33,7 @@ FIRST = 8  # steps of the first stretch
 OWN = (Leaving, HostlerError, OSError)  # what is one run's own trouble, and ends it alone
 
 
-class NoRoom(Exception):
+class GroupTooLarge(Exception):
     """The runs do not fit on the device together; `fewer` of them might."""
 
     def __init__(self, fewer: int) -> None:
@@ -43,17 +43,17 @@ class NoRoom(Exception):
 
 class Ride:
     def __init__(self, riders: Sequence[Rider], device: torch.device) -> None:
-        """NoRoom if they do not fit, Apart if they cannot go together."""
+        """GroupTooLarge if they do not fit, Apart if they cannot go together."""
         self._riders = list(riders)
         kept = riders[0].standing.place
         self._group = self._made(kept if kept is not None and kept.group else None, device)
         self._saves = Saves(riders[0].config.checkpoint_every)
         self._size, self._step, self._signed = FIRST, 0, time.monotonic()
 
-    def _made(self, kept: Place | None, device: torch.device) -> Group:
+    def _made(self, kept: GroupPlace | None, device: torch.device) -> Group:
         """The group as it was, or a new one; places that nobody has now are filled with anybody's numbers."""
         if kept is None:
-            kept = Place(secrets.token_hex(8), len(self._riders), 0, True)
+            kept = GroupPlace(secrets.token_hex(8), len(self._riders), 0, True)
             shared, numbers = None, list(range(len(self._riders)))
         else:
             shared = kept.shared
@@ -64,7 +64,7 @@ class Ride:
         group = self._tried(lambda: Group(configs, device, shared=shared))
         self._tried(group.rehearse)
         for number, rider in zip(numbers, list(self._riders), strict=True):
-            place = Place(kept.group, kept.width, number, group.shared)
+            place = GroupPlace(kept.group, kept.width, number, group.shared)
             self._own(rider, partial(rider.enter, group, place))
         return group
 
@@ -74,7 +74,7 @@ class Ride:
         except (RuntimeError, MemoryError) as error:
             if isinstance(error, RuntimeError) and not memory.ran_out(error):
                 raise
-            raise NoRoom(len(self._riders) // 2) from None
+            raise GroupTooLarge(len(self._riders) // 2) from None
 
     def epochs(self) -> Iterator[list[tuple[Rider, dict[str, float]]]]:
         """Runs that have done an epoch, each with its row, until no run is left."""
@@ -162,7 +162,7 @@ class Ride:
         return True
 
 
-def _look(rider: Rider, told: Sequence[Told]) -> None:
+def _look(rider: Rider, told: Sequence[MemberResults]) -> None:
     for one in told:
         rider.look(one.points)
         if one.diverged:

@@ -14,11 +14,11 @@ import torch
 from hostler.errors import Diverged, SpecError
 from hostler.train import early
 from hostler.train.config import Config
-from hostler.train.early import Watched
-from hostler.train.folder import Folder
+from hostler.train.early import WatchedColumns
+from hostler.train.folder import RunFolder
 from hostler.train.fused import places
 from hostler.train.fused.group import Group
-from hostler.train.fused.places import Place, Standing
+from hostler.train.fused.places import GroupPlace, Standing
 from hostler.train.identity import inferred
 from hostler.train.stats import TIMESTAMP, Stats
 
@@ -29,7 +29,7 @@ WATCHED = "watched"  # the best of several columns, as a metric
 PARTS = ("model", "optimizer", "sums")  # of a row, in checkpoints; and the average, where there is one
 
 
-class _Part:
+class _MemberPart:
     """A part of one row of the group, as a run keeps it. What is loaded waits until the group is as far."""
 
     def __init__(self, group: Group, number: int, name: str) -> None:
@@ -58,17 +58,17 @@ class Rider:
         self._end, self._show = end, show
         self.standing = Standing(run.step, places.of(run.memory))
         self.step, self.awake = run.step, False  # it sleeps until the group is there
-        self.folder = Folder(Path(config.output_dir or run.output_dir), config, leads=True)
+        self.folder = RunFolder(Path(config.output_dir or run.output_dir), config, leads=True)
         self.folder.write("spec.yaml", config)
 
-    def enter(self, group: Group, place: Place) -> None:
+    def enter(self, group: Group, place: GroupPlace) -> None:
         """It has this place now; what its checkpoint holds is loaded when the group is as far."""
         self._group, self._place, self.number = group, place, place.number
         asked, self.config = self.config, group.configs[place.number]
         self._watched = _watched(self.config, group.columns(place.number))
         self._stats = Stats(self.folder.stats)
         parts = PARTS if self.config.averaging is None else (*PARTS, "average")
-        self._parts = {name: _Part(group, self.number, name) for name in parts}
+        self._parts = {name: _MemberPart(group, self.number, name) for name in parts}
         places.put(self.run.memory, place)
         self.run.track(**self._parts, stats=self._stats)
         if self.config.save_best_checkpoint:
@@ -175,7 +175,7 @@ class Rider:
             self.folder.save(f"{name}_av.safetensors", average)
 
 
-def _watched(config: Config, columns: list[str]) -> Watched:
+def _watched(config: Config, columns: list[str]) -> WatchedColumns:
     found = early.watched(columns, config.best_checkpoint_metric, config.best_checkpoint_goal)
     if not found.columns and (config.save_best_checkpoint or config.early_stopping_patience):
         raise SpecError(

@@ -14,23 +14,23 @@ from hostler.errors import HostlerError
 from hostler.sdk.leaving import Leaving
 from hostler.sdk.messages import say
 from hostler.sdk.run import Run
-from hostler.sdk.shared_process import Common, Seat
+from hostler.sdk.shared_process import Common, SharedRun
 from hostler.sdk.start import Wish
 from hostler.spec.files import tracking_words
 from hostler.train import ranks, seeds
 from hostler.train.config import Config
 from hostler.train.fused import alike, places
 from hostler.train.fused.alike import Apart
-from hostler.train.fused.places import Place, Standing
-from hostler.train.fused.ride import NoRoom, Ride
+from hostler.train.fused.places import GroupPlace, Standing
+from hostler.train.fused.ride import GroupTooLarge, Ride
 from hostler.train.fused.rider import Rider
 from hostler.train.identity import params_of
 
 NEVER = f"{1 << 62} steps"  # a group is saved as one: none of its runs by itself
-Read = Callable[[Seat], Config]
+Read = Callable[[SharedRun], Config]
 
 
-def train(seats: Sequence[Seat], read: Read, limit: int | None = None) -> None:
+def train(seats: Sequence[SharedRun], read: Read, limit: int | None = None) -> None:
     """Until none of these runs is here any more. `limit`: so many are known to fit, at most."""
     signals = Common(say, wanted=(signal.SIGTERM,))
     signals.install()
@@ -46,10 +46,10 @@ def train(seats: Sequence[Seat], read: Read, limit: int | None = None) -> None:
     _go([taken[number] for number in choice.go])
 
 
-class _Taken:
+class _StartedRun:
     """A run that has begun, before it is known with whom it goes."""
 
-    def __init__(self, seat: Seat, run: Run, config: Config) -> None:
+    def __init__(self, seat: SharedRun, run: Run, config: Config) -> None:
         self.seat, self.run, self.config = seat, run, config
         self.standing = Standing(run.step, places.of(run.memory))
 
@@ -60,8 +60,8 @@ class _Taken:
 
     def narrow(self, why: str) -> None:
         """It is of no group any more."""
-        self.standing = Standing(self.standing.step, Place())
-        places.put(self.run.memory, Place())
+        self.standing = Standing(self.standing.step, GroupPlace())
+        places.put(self.run.memory, GroupPlace())
         self.seat.say(f"{why}: its numbers agree up to rounding from here on")
 
     def rider(self) -> Rider | None:
@@ -86,7 +86,7 @@ class _Taken:
             self.seat.fail(error)
 
 
-def _taken(seat: Seat, read: Read, signals: Common) -> _Taken | None:
+def _taken(seat: SharedRun, read: Read, signals: Common) -> _StartedRun | None:
     """Begin one; what is wrong with it is said in its own log."""
     try:
         asked = read(seat)
@@ -96,7 +96,7 @@ def _taken(seat: Seat, read: Read, signals: Common) -> _Taken | None:
     except (HostlerError, OSError) as error:
         seat.fail(error)
         return None
-    return _Taken(seat, run, seeds.seeded(asked, run, ranks.Ranks()))
+    return _StartedRun(seat, run, seeds.seeded(asked, run, ranks.TrainRanks()))
 
 
 def _wish(asked: Config) -> Wish:
@@ -107,7 +107,7 @@ def _wish(asked: Config) -> Wish:
     return Wish(tags=tags, save_every=NEVER, trackers=found)
 
 
-def _go(taken: Sequence[_Taken]) -> None:
+def _go(taken: Sequence[_StartedRun]) -> None:
     if not taken:
         return
     seeds.make_repeatable(taken[0].config)
@@ -121,7 +121,7 @@ def _go(taken: Sequence[_Taken]) -> None:
     except Apart as error:
         for one in taken:
             _send_back(one, error.message, limit=1)
-    except NoRoom as error:
+    except GroupTooLarge as error:
         fewer = error.fewer
     except HostlerError as error:
         for rider in riders:
@@ -134,16 +134,16 @@ def _go(taken: Sequence[_Taken]) -> None:
         _go(_fewer([one for one in taken if not one.run.closed], fewer))
 
 
-def _ridden(ride: Ride, taken: Sequence[_Taken]) -> None:
+def _ridden(ride: Ride, taken: Sequence[_StartedRun]) -> None:
     try:
         for _ in ride.epochs():
             pass
-    except NoRoom as error:
+    except GroupTooLarge as error:
         for one in taken:
             _send_back(one, f"out of memory among {len(taken)}", limit=max(1, error.fewer))
 
 
-def _fewer(taken: Sequence[_Taken], fewer: int) -> Sequence[_Taken]:
+def _fewer(taken: Sequence[_StartedRun], fewer: int) -> Sequence[_StartedRun]:
     """The runs to try next; the others are sent back. A group with empty places is narrowed first."""
     width = max(one.width for one in taken)
     if width > len(taken):
@@ -157,7 +157,7 @@ def _fewer(taken: Sequence[_Taken], fewer: int) -> Sequence[_Taken]:
     return taken[:fewer]
 
 
-def _send_back(one: _Taken, why: str, *, limit: int | None = None, alone: bool = False) -> None:
+def _send_back(one: _StartedRun, why: str, *, limit: int | None = None, alone: bool = False) -> None:
     if one.run.closed:
         return
     one.run.close(Leaving("apart"))

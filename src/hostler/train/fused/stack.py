@@ -11,7 +11,7 @@ from hostler.train.fused import layers
 from hostler.train.fused.alike import Apart
 
 
-class Stack:
+class ModelStack:
     def __init__(self, models: Sequence[nn.Module], device: torch.device) -> None:
         first = models[0]
         why = _odd(first)

@@ -16,14 +16,14 @@ from hostler.train.fused.averages import Averages
 from hostler.train.fused.batches import Batches
 from hostler.train.fused.losses import autocast, judge
 from hostler.train.fused.optimizer import Optimizer, clip
-from hostler.train.fused.stack import Stack
+from hostler.train.fused.stack import ModelStack
 from hostler.train.graph import record
 
 
 @dataclass
 class Steps:
     config: Config  # what all members have in common
-    stack: Stack
+    stack: ModelStack
     optimizer: Optimizer
     averages: Averages | None  # None: nobody keeps one
     batches: Batches

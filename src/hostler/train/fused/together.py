@@ -17,7 +17,7 @@ Row = dict[str, float]
 
 
 @dataclass
-class Member:
+class FusedMember:
     """A training of the group: its results so far, and how it ended."""
 
     config: Config
@@ -29,12 +29,12 @@ class Member:
     average: dict[str, torch.Tensor] = field(default_factory=dict)  # of them, if it keeps one
 
 
-def together(configs: Sequence[Config], device: torch.device) -> Iterator[list[Member]]:
+def together(configs: Sequence[Config], device: torch.device) -> Iterator[list[FusedMember]]:
     """All members after each epoch, the last time with every end known. A member that leaves keeps the rows
     that it has; the others are not disturbed."""
     group = Group(_seeded(configs), device)
     group.rehearse()
-    members = [Member(config) for config in group.configs]
+    members = [FusedMember(config) for config in group.configs]
     for epoch in range(group.span.epochs):
         _epoch(group, members, epoch)
         if epoch + 1 == group.span.epochs:
@@ -50,7 +50,7 @@ def _seeded(configs: Sequence[Config]) -> list[Config]:
     return [one.but(**{n: seed for n, seed in drawn.items() if getattr(one, n) is None}) for one in configs]
 
 
-def _epoch(group: Group, members: list[Member], epoch: int) -> None:
+def _epoch(group: Group, members: list[FusedMember], epoch: int) -> None:
     for told in group.stretch(group.span.first(epoch), group.span.steps(epoch)):
         member = members[told.member]
         if not member.why:  # nothing counts after the step at which it ran away
@@ -64,7 +64,7 @@ def _epoch(group: Group, members: list[Member], epoch: int) -> None:
     _end(group, members, [one for one in group.members if _ran_out(members[one])], "stopped early")
 
 
-def _end(group: Group, members: list[Member], gone: list[int], end: str) -> None:
+def _end(group: Group, members: list[FusedMember], gone: list[int], end: str) -> None:
     for one in gone:
         members[one].end = end
         state = group.state(one)
@@ -73,7 +73,7 @@ def _end(group: Group, members: list[Member], gone: list[int], end: str) -> None
         group.leave(*gone)
 
 
-def _ran_out(member: Member) -> bool:
+def _ran_out(member: FusedMember) -> bool:
     config = member.config
     if config.early_stopping_patience is None:
         return False

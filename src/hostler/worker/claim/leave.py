@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True)
-class View:
+class LeaveView:
     busy: int  # runs this worker carries out now
     takeable: int  # queued runs it fits
     becoming: int  # runs that can become queued by themselves: paused by a pruner, an input not ready
@@ -17,7 +17,7 @@ class View:
     gangs: int = 0  # of those that run elsewhere, such as take several workers and could take this one
 
 
-def leave(view: View, idle: float, missed: float = 0.0) -> bool:
+def leave(view: LeaveView, idle: float, missed: float = 0.0) -> bool:
     """`missed`: seconds within which a gang has noticed that one of it is gone, and given its run back. Who
     comes in that one's place sees it run still, and would leave the others waiting."""
     if view.busy or view.takeable:

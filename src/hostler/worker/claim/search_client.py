@@ -14,7 +14,7 @@ from hostler.records.run.log import RUNG, RunKey
 from hostler.records.run.state import RunState, fold
 from hostler.records.sweep import sweeps
 from hostler.records.sweep.ends import EndReader
-from hostler.records.sweep.journal import Entry, Journal
+from hostler.records.sweep.journal import Journal, JournalEntry
 from hostler.records.sweep.queue import OpenRun, Queue
 from hostler.records.sweep.rungs import RungReader, RungReaders
 from hostler.search import samplers, telling
@@ -41,7 +41,7 @@ class Promoted:
 
 
 @dataclass(frozen=True)
-class _Desk:
+class _SearchRecords:
     """The search of a sweep, and the records it reads."""
 
     job: Job
@@ -56,7 +56,7 @@ class _Desk:
 class Asker:
     def __init__(self, store: Store, rungs: RungReaders, say: Callable[[str], None]) -> None:
         self._store, self._rungs, self._say = store, rungs, say
-        self._desks: dict[str, _Desk] = {}
+        self._desks: dict[str, _SearchRecords] = {}
         self._without: dict[str, Queue] = {}  # sweeps that cannot be asked here
 
     def promotion(self, queue: Queue) -> Promoted | None:
@@ -110,7 +110,7 @@ class Asker:
         self._say(f"{job.name}: halted: {why}")
         return True
 
-    def _desk(self, queue: Queue) -> _Desk | None:
+    def _desk(self, queue: Queue) -> _SearchRecords | None:
         name = queue.job.name
         known = self._desks.get(name)
         if known and _same(known.job, queue.job):
@@ -127,7 +127,7 @@ class Asker:
             return None
         return self._desks[name]
 
-    def _make(self, job: Job) -> _Desk:
+    def _make(self, job: Job) -> _SearchRecords:
         found = space.from_json(job.search) if job.search else None
         chosen = pruning.parse(job.prune or None)
         search = Search(
@@ -139,9 +139,9 @@ class Asker:
             repeat=found.repeat.count if found else 1,
         )
         rungs = self._rungs.of(job.name, job.searched_from)
-        return _Desk(job, search, found, EndReader(self._store, job.name), rungs)
+        return _SearchRecords(job, search, found, EndReader(self._store, job.name), rungs)
 
-    def _history(self, desk: _Desk, queue: Queue, states: dict[str, RunState]) -> History:
+    def _history(self, desk: _SearchRecords, queue: Queue, states: dict[str, RunState]) -> History:
         raw = desk.rungs.update() if queue.job.prune else {}
         rungs = telling.scores(raw, _goal(queue.job))
         paused = {run for run, state in states.items() if waits(state)}
@@ -188,9 +188,9 @@ def _failed(ends: EndReader, rungs: Rungs, paused: Collection[str]) -> set[str]:
     return failed
 
 
-def _entry(space: Space, journal: Journal, new: New) -> Entry:
+def _entry(space: Space, journal: Journal, new: New) -> JournalEntry:
     repeat = len(journal.entries) % space.repeat.count
-    return Entry(space.fill(new.picks, repeat), new.picks, new.attrs)
+    return JournalEntry(space.fill(new.picks, repeat), new.picks, new.attrs)
 
 
 def _promoted(queue: Queue, resume: Resume, state: RunState) -> Promoted:

@@ -18,7 +18,7 @@ LONGEST = 1 << 24  # bytes of a note
 SLOW = 10.0  # seconds that a rank may take to read what others wrote
 
 
-class Board:
+class NoticeBoard:
     def __init__(self, at: socket.socket, secret: str) -> None:
         self._at, self._secret = at, secret
         self._notes: dict[str, Any] = {}

@@ -20,16 +20,16 @@ from hostler.records.body import Record
 from hostler.records.run import gang as gangs
 from hostler.records.run import heartbeats
 from hostler.records.run.attempt import Attempt
-from hostler.records.run.gang import Gang, Go, Member, Node, Seen
+from hostler.records.run.gang import Gang, GangMember, GangNode, GangStart, GangView
 from hostler.records.run.heartbeats import Watch
 from hostler.records.sweep.queue import Queue
 from hostler.spec.job import Job, Resources
 from hostler.worker.gang import meeting, missing, ranks
-from hostler.worker.gang.board import Board
+from hostler.worker.gang.board import NoticeBoard
 from hostler.worker.gang.checkpoint import Collector
 from hostler.worker.gang.first_failure import cause, is_echo, with_port
 from hostler.worker.gang.meeting import Ports
-from hostler.worker.gang.rendezvous import GIVE_UP, GO, Rendezvous, View, decide, patience
+from hostler.worker.gang.rendezvous import GIVE_UP, GO, GatheringView, Rendezvous, decide, patience
 from hostler.worker.machine import Machine
 from hostler.worker.run.conclude import GOING, RANK_LOST
 from hostler.worker.run.failure import Verdict
@@ -63,26 +63,26 @@ class Leader:
         self._gang = Gang(machine.store, attempt.key.run, attempt.number)
         self._watch = Watch(machine.timing.lease)
         self._ports: Ports | None = None
-        self._board: Board | None = None
+        self._board: NoticeBoard | None = None
         self._looked, self._lock = float("-inf"), threading.Lock()
-        self._seen, self._stale = Seen(), frozenset[str]()
+        self._seen, self._stale = GangView(), frozenset[str]()
         self._left = False  # the others were told that this worker has to go
         self._bill = Bill()
         self._over = set[int]()  # nodes that were seen to bring no more parts of checkpoints
         self._broken_at: float | None = None  # when it was first waited for one after all was lost
-        self.go: Go | None = None
+        self.go: GangStart | None = None
         self.broken: Verdict | None = None
 
-    def form(self, restored: str | None) -> Go:
+    def form(self, restored: str | None) -> GangStart:
         """Wait until all have come and are ready, and say go. `restored`: what all go on from."""
         asked = self._job.resources
         allowed, m = env.ports(), self._m
         ports = self._ports = Ports(ranks.ports_of_node(self._job.distributed, asked.procs_per_node), allowed)
         if asked.nodes == 1:
-            self.go = Go((Node(0, m.session, env.host(), meeting.LOOPBACK, ports.numbers),), 0)
+            self.go = GangStart((GangNode(0, m.session, env.host(), meeting.LOOPBACK, ports.numbers),), 0)
             return self.go
         secret = secrets.token_hex(16)
-        self._board = Board(meeting.listening(allowed), secret)
+        self._board = NoticeBoard(meeting.listening(allowed), secret)
         facts: Record = {
             "session": m.session,
             "host": env.host(),
@@ -92,7 +92,7 @@ class Leader:
         facts |= {"addresses": meeting.addresses(), "port": ports.numbers[0], "nodes": asked.nodes}
         self._status.deliver(lambda: self._gang.lead(facts))
         seen = self._gather()
-        self.go = Go(self._nodes(seen, facts), self._board.port, secret)
+        self.go = GangStart(self._nodes(seen, facts), self._board.port, secret)
         made = self.go
         self._status.guard()
         ports.hush()  # the others may be at their places before our process is
@@ -192,10 +192,10 @@ class Leader:
                 return
             time.sleep(timing.poll)
 
-    def _others_of_go(self) -> Sequence[Node]:
+    def _others_of_go(self) -> Sequence[GangNode]:
         return self.go.nodes[1:] if self.go else ()
 
-    def _gather(self) -> Seen:
+    def _gather(self) -> GangView:
         timing, begun = self._m.timing, self._m.clock()
         moved, known = begun, 0
         queues: dict[str, Queue] = {}
@@ -211,7 +211,9 @@ class Leader:
             moved, known = (now, len(here)) if len(here) != known else (moved, known)
             ready = [member for member in here if member.ready]
             asked = self._job.resources
-            view = View(asked.nodes, asked.fewest, 1 + len(here), 1 + len(ready), now - begun, now - moved)
+            view = GatheringView(
+                asked.nodes, asked.fewest, 1 + len(here), 1 + len(ready), now - begun, now - moved
+            )
             what = decide(view, timing.gather, timing.lease)
             if what == GO:
                 return seen
@@ -226,7 +228,7 @@ class Leader:
     def _age(self) -> tuple[float, str]:
         return float((self._attempt.state.claim or {}).get("at", 0.0)), self._attempt.key.run
 
-    def _look_while_forming(self) -> Seen:
+    def _look_while_forming(self) -> GangView:
         """Write that a member whose heartbeat stands still is gone: its place is free for another."""
         seen = self._gang.look()
         self._look([member.session for member in seen.here])
@@ -244,7 +246,7 @@ class Leader:
             self._seen = self._gang.look()
             self._bill.see(self._seen, self._stale, stamp)
 
-    def _nodes(self, seen: Seen, facts: Record) -> tuple[Node, ...]:
+    def _nodes(self, seen: GangView, facts: Record) -> tuple[GangNode, ...]:
         """The leader first, then the others by their numbers; all on one machine meet on loopback."""
         others = [member for member in seen.here if member.ready]
         addresses, port = list[str](facts["addresses"]), int(facts["port"])
@@ -261,10 +263,10 @@ class Leader:
                 Verdict(UNREACHED, missing.unreached(seen, addresses, port), signature="gang:reach")
             )
         assert self._ports is not None
-        first = Node(gangs.LEADER, self._m.session, env.host(), chosen, self._ports.numbers)
+        first = GangNode(gangs.LEADER, self._m.session, env.host(), chosen, self._ports.numbers)
         return (first, *(_node(member, chosen, here=here) for member in others))
 
-    def _not_gathered(self, seen: Seen, waited: float, known: Mapping[str, str]) -> NotGathered:
+    def _not_gathered(self, seen: GangView, waited: float, known: Mapping[str, str]) -> NotGathered:
         """Workers that are only busy come when their runs have ended: that is not a failure."""
         sessions = heartbeats.etags(self._m.store)
         beats = {one: beat for one in sessions if (beat := heartbeats.read(self._m.store, one)) is not None}
@@ -277,7 +279,7 @@ class Leader:
         message = missing.why_not(seen, beats, leader, sweep, asked.nodes, waited)
         return NotGathered(Verdict(GANG, message, signature="gang"))
 
-    def _members(self) -> list[Member]:
+    def _members(self) -> list[GangMember]:
         """The others of the gang that went, by rank."""
         slots = [node.slot for node in self._others_of_go()]
         return [self._seen.members[slot] for slot in slots if slot in self._seen.members]
@@ -302,14 +304,14 @@ class Leader:
             self._status.ask(RANK_LOST)
 
 
-def _node(member: Member, leader: str, *, here: bool) -> Node:
+def _node(member: GangMember, leader: str, *, here: bool) -> GangNode:
     ready = member.ready or {}
     address = meeting.LOOPBACK if here else str(ready["reaches"][leader])
-    return Node(member.slot, member.session, member.host, address, tuple(ready["ports"]))
+    return GangNode(member.slot, member.session, member.host, address, tuple(ready["ports"]))
 
 
 @dataclass(frozen=True)
-class Span:
+class WorkerTime:
     """Time of a worker in the gang, in the leader's seconds."""
 
     first: float
@@ -326,12 +328,12 @@ class Bill:
     leader's clock alone. The cost of the leader's own machine is not in it."""
 
     def __init__(self) -> None:
-        self._spans: dict[int, Span] = {}
+        self._spans: dict[int, WorkerTime] = {}
 
-    def see(self, seen: Seen, stale: Collection[str], now: float) -> None:
+    def see(self, seen: GangView, stale: Collection[str], now: float) -> None:
         """A look at the gang; `stale`: sessions whose heartbeat stands still."""
         for member in seen.others:
-            known = self._spans.get(member.slot) or Span(now, now)
+            known = self._spans.get(member.slot) or WorkerTime(now, now)
             here = member.here and member.session not in stale
             self._spans[member.slot] = replace(
                 known, last=now if here else known.last, rate=known.rate or _rate(member)
@@ -342,6 +344,6 @@ class Bill:
         return sum(span.cost for span in list(self._spans.values()))  # others ask while it is seen
 
 
-def _rate(member: Member) -> float:
+def _rate(member: GangMember) -> float:
     """As it said when it was ready; who never was has done nothing for the run."""
     return float((member.ready or {}).get("rate") or 0.0)

@@ -22,7 +22,7 @@ from hostler.records.checkpoint import checkpoints
 from hostler.records.checkpoint.checkpoints import Place
 from hostler.records.run import control, heartbeats
 from hostler.records.run import gang as gangs
-from hostler.records.run.gang import Followed, Gang, Go, Seen
+from hostler.records.run.gang import Followed, Gang, GangStart, GangView
 from hostler.records.run.handoff import Handoff
 from hostler.records.run.heartbeats import Watch
 from hostler.records.series.logs import LogWriter
@@ -184,7 +184,7 @@ class Member:
         facts: Record = {"reaches": reaches, "ports": list(ports.numbers), "rate": self._cost.rate}
         self._status.deliver(lambda: self._gang.note(self._joined.slot, gangs.READY, facts))
 
-    def _spawn(self, prepared: Prepared, go: Go, node: int, *, resuming: bool) -> Process:
+    def _spawn(self, prepared: Prepared, go: GangStart, node: int, *, resuming: bool) -> Process:
         folder, m, run, procs = (
             self._folder,
             self._m,
@@ -278,7 +278,7 @@ class Member:
         except HostlerError as error:  # its points are there all the same
             self._m.say(f"{self._joined.key.run}: {error}")
 
-    def _wait_for(self, what: Callable[[Seen], T | None]) -> T:
+    def _wait_for(self, what: Callable[[GangView], T | None]) -> T:
         """Until the gang has it; Fenced once the attempt is over."""
         timing = self._m.timing
         pause, event = max(timing.poll, timing.beat / 4), threading.Event()
@@ -288,7 +288,7 @@ class Member:
             try:
                 seen = self._gang.look()
             except StoreError:
-                seen = Seen()
+                seen = GangView()
             if self._process is None and not self.vacant and self._given_up(seen):
                 raise Gone("the others took this worker for dead")
             found = what(seen)
@@ -298,7 +298,7 @@ class Member:
                 raise Gone("had to go")
             event.wait(pause)
 
-    def _given_up(self, seen: Seen) -> bool:
+    def _given_up(self, seen: GangView) -> bool:
         """Whether the leader has said that we are gone: it waits for another, as which we may come."""
         me = seen.members.get(self._joined.slot)
         return seen.go is None and me is not None and me.exit is not None

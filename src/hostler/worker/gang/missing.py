@@ -5,21 +5,21 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from hostler.records.body import Record
-from hostler.records.run.gang import Member, Seen
+from hostler.records.run.gang import GangMember, GangView
 
 SHOWN = 8  # workers that are named
 BUSY = "is busy with"
 
 
 def why_not(
-    seen: Seen, beats: Mapping[str, Record], leader: str, sweep: str, nodes: int, waited: float
+    seen: GangView, beats: Mapping[str, Record], leader: str, sweep: str, nodes: int, waited: float
 ) -> str:
     """A line naming the workers that are missing. `beats`: heartbeats of all living workers, by session."""
     came = 1 + sum(member.ready is not None for member in seen.here)
     return f"{came} of {nodes} workers came within {waited:.0f} s: {who(seen, beats, leader, sweep)}"
 
 
-def who(seen: Seen, beats: Mapping[str, Record], leader: str, sweep: str) -> str:
+def who(seen: GangView, beats: Mapping[str, Record], leader: str, sweep: str) -> str:
     """The workers that have not come, or are not ready, with the reasons known."""
     ready = [member for member in seen.here if member.ready]
     told = [_of_member(member, beats) for member in seen.others if member not in ready]
@@ -33,13 +33,13 @@ def who(seen: Seen, beats: Mapping[str, Record], leader: str, sweep: str) -> str
     return f"{'; '.join(told[:SHOWN])}{more}"
 
 
-def busy(seen: Seen, beats: Mapping[str, Record], leader: str, sweep: str) -> int:
+def busy(seen: GangView, beats: Mapping[str, Record], leader: str, sweep: str) -> int:
     """How many could come, and will when what they have to do has ended."""
     outside = _outside(seen, beats, leader).values()
     return sum(_of_other(beat, sweep).startswith(BUSY) and not beat.get("unfit") for beat in outside)
 
 
-def unreached(seen: Seen, addresses: list[str], port: int) -> str:
+def unreached(seen: GangView, addresses: list[str], port: int) -> str:
     """The workers that reach none of the leader's addresses, or not the same one as the others."""
     deaf = [member.host for member in seen.here if member.ready and not member.ready.get("reaches")]
     where = f"{', '.join(addresses) or 'this machine'} at port {port}"
@@ -48,13 +48,13 @@ def unreached(seen: Seen, addresses: list[str], port: int) -> str:
     return f"no address of {where} is reached by all of {', '.join(m.host for m in seen.here)}"
 
 
-def _outside(seen: Seen, beats: Mapping[str, Record], leader: str) -> dict[str, Record]:
+def _outside(seen: GangView, beats: Mapping[str, Record], leader: str) -> dict[str, Record]:
     """The living workers that never came."""
     inside = {leader, *(member.session for member in seen.others)}
     return {session: beat for session, beat in beats.items() if session not in inside}
 
 
-def _of_member(member: Member, beats: Mapping[str, Record]) -> str:
+def _of_member(member: GangMember, beats: Mapping[str, Record]) -> str:
     if member.leaves:
         return f"{member.host} came and had to go ({member.leaves.get('reason')})"
     if member.exit:

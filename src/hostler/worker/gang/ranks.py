@@ -12,7 +12,7 @@ from itertools import pairwise
 from pathlib import PurePath
 
 from hostler import env
-from hostler.records.run.gang import Go, Node
+from hostler.records.run.gang import GangNode, GangStart
 
 TENSORFLOW, JAX = "tensorflow", "jax"
 
@@ -22,12 +22,12 @@ def ports_of_node(kind: str, procs: int) -> int:
     return procs if kind == TENSORFLOW else 1
 
 
-def variables(kind: str, go: Go, node: int, procs: int) -> list[dict[str, str]]:
+def variables(kind: str, go: GangStart, node: int, procs: int) -> list[dict[str, str]]:
     """Variables of each process of a node."""
     return [_process(kind, go, node, procs, local) for local in range(procs)]
 
 
-def of_launcher(go: Go, node: int, procs: int) -> dict[str, str]:
+def of_launcher(go: GangStart, node: int, procs: int) -> dict[str, str]:
     """Variables of a torchrun that starts a node's processes itself: it reads its options from these."""
     first = go.nodes[0]
     return {
@@ -48,7 +48,7 @@ def is_launcher(command: Sequence[str]) -> bool:
     )
 
 
-def _process(kind: str, go: Go, node: int, procs: int, local: int) -> dict[str, str]:
+def _process(kind: str, go: GangStart, node: int, procs: int, local: int) -> dict[str, str]:
     first, rank, world = go.nodes[0], node * procs + local, len(go.nodes) * procs
     found = {
         "RANK": str(rank),
@@ -72,12 +72,12 @@ def _process(kind: str, go: Go, node: int, procs: int, local: int) -> dict[str, 
     return {**found, **_board(go)}
 
 
-def _tf_config(nodes: Sequence[Node], rank: int, procs: int) -> str:
+def _tf_config(nodes: Sequence[GangNode], rank: int, procs: int) -> str:
     workers = [f"{node.address}:{port}" for node in nodes for port in node.ports[:procs]]
     return json.dumps({"cluster": {"worker": workers}, "task": {"type": "worker", "index": rank}})
 
 
-def _board(go: Go) -> dict[str, str]:
+def _board(go: GangStart) -> dict[str, str]:
     """Where ranks on several machines agree; those on one do so in their folder."""
     if len(go.nodes) < 2:
         return {}

@@ -54,7 +54,7 @@ class Joined:
 
 
 @dataclass(frozen=True)
-class View:
+class GatheringView:
     """A forming gang as its leader sees it; counts are with the leader."""
 
     nodes: int
@@ -65,7 +65,7 @@ class View:
     calm: float  # seconds since somebody came or left
 
 
-def decide(view: View, gather: float, lease: float) -> str:
+def decide(view: GatheringView, gather: float, lease: float) -> str:
     """May the gang go? Full and ready: yes. With fewer, where they are enough, once nobody has come for a
     lease. Who has come and is not ready yet is waited for, however long that takes: it beats. Pure."""
     settled = view.ready == view.joined

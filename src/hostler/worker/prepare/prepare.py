@@ -42,7 +42,7 @@ class Prepared:
 
 
 @dataclass(frozen=True)
-class Ready:
+class PreparedJob:
     """Code, Python and data that all runs of a job share on this machine."""
 
     job: Job
@@ -58,9 +58,9 @@ class Preparations:
     """Jobs that were ready a moment ago: a short run does not look again for what the last one found."""
 
     clock: Callable[[], float] = time.monotonic
-    _known: dict[int, Ready] = field(default_factory=dict)
+    _known: dict[int, PreparedJob] = field(default_factory=dict)
 
-    def ready(self, job: Job, make: Callable[[], Ready]) -> Ready:
+    def ready(self, job: Job, make: Callable[[], PreparedJob]) -> PreparedJob:
         known = self._known.get(id(job))
         if known is not None and known.job is job and self.clock() - known.at < FRESH and known.code.is_dir():
             return known
@@ -76,7 +76,7 @@ def prepare(
 ) -> Prepared:
     """Ready one run; note() is told what takes time. Errors say what could not be prepared."""
 
-    def make() -> Ready:
+    def make() -> PreparedJob:
         secrets.check(job)
         return _ready(job, store, cache, note)
 
@@ -89,14 +89,14 @@ def prepare(
     return Prepared(_start(copy, job.cwd), {**ready.environ, **ready.library}, ready.exe, data, files)
 
 
-def _ready(job: Job, store: Store, cache: Path, note: Note) -> Ready:
+def _ready(job: Job, store: Store, cache: Path, note: Note) -> PreparedJob:
     code = code_dir(store, job.source, cache, note)
     python = python_env(job.python, code, cache, note)
     environ = environment(job.env, python)
     varies = [python.exe, json.dumps(dict(job.env), sort_keys=True)]
     hide = Masker(secrets.hidden(job)).cover
     done = setup_dir(job.setup, code, cache, note, environ=environ, varies=varies, cwd=job.cwd, hide=hide)
-    return Ready(job, 0.0, done, environ, library_variables(cache, environ), python.exe)
+    return PreparedJob(job, 0.0, done, environ, library_variables(cache, environ), python.exe)
 
 
 def environment(variables: Mapping[str, str], python: PathEnv) -> dict[str, str]:

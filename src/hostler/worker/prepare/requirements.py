@@ -24,7 +24,7 @@ _LOCAL = re.compile(
 
 
 @dataclass(frozen=True)
-class Wishes:
+class PackageRequirements:
     text: bytes  # all files, in the order they are read
     local: bool  # something in them lies in the project
 
@@ -39,11 +39,11 @@ class Wishes:
         return hashlib.sha256(b"\0".join([self.text, *(m.encode() for m in more)])).hexdigest()[:40]
 
 
-def read(path: Path) -> Wishes:
+def read(path: Path) -> PackageRequirements:
     """The file and all it includes; a missing one is a PrepareError."""
     texts = list(files(path).values())
     local = any(_LOCAL.match(line) for text in texts for line in _lines(text))
-    return Wishes("\0".join(texts).encode("utf-8", "surrogateescape"), local)
+    return PackageRequirements("\0".join(texts).encode("utf-8", "surrogateescape"), local)
 
 
 def files(path: Path) -> dict[Path, str]:

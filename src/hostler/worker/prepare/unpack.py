@@ -61,7 +61,7 @@ def unpack(archive: Path, folder: Path, *, what: str) -> None:
 
 
 @dataclass(frozen=True)
-class _Member:
+class _ArchiveMember:
     name: str
     kind: str  # file, folder, link, same (a hard link), other
     executable: bool = False
@@ -101,7 +101,7 @@ class _Allowance:
         )
 
 
-def _members(archive: Path, what: str, allowance: _Allowance) -> Iterator[tuple[_Member, Content]]:
+def _members(archive: Path, what: str, allowance: _Allowance) -> Iterator[tuple[_ArchiveMember, Content]]:
     # a tar that ends in a zip passes for a zip, so tar is asked first
     if _is_tar(archive):
         return _of_tar(archive, allowance)
@@ -131,16 +131,16 @@ def _is_tar(archive: Path) -> bool:
     return True
 
 
-def _of_tar(archive: Path, allowance: _Allowance) -> Iterator[tuple[_Member, Content]]:
+def _of_tar(archive: Path, allowance: _Allowance) -> Iterator[tuple[_ArchiveMember, Content]]:
     with tarfile.open(archive, encoding="utf-8", errors="surrogateescape", tarinfo=_Header) as tar:
         for info in tar:
-            member = _Member(info.name, _tar_kind(info), bool(info.mode & 0o100), info.linkname)
+            member = _ArchiveMember(info.name, _tar_kind(info), bool(info.mode & 0o100), info.linkname)
             yield member, tar.extractfile(info) if info.isreg() else None
         while tar.fileobj is not None and (rest := tar.fileobj.read(CHUNK)):
             allowance.take(len(rest))  # to the end, where the compressed stream's own checksum is
 
 
-def _of_zip(archive: Path) -> Iterator[tuple[_Member, Content]]:
+def _of_zip(archive: Path) -> Iterator[tuple[_ArchiveMember, Content]]:
     with zipfile.ZipFile(archive) as zipped:
         for info in zipped.infolist():
             mode = info.external_attr >> 16
@@ -149,12 +149,12 @@ def _of_zip(archive: Path) -> Iterator[tuple[_Member, Content]]:
                     target = os.fsdecode(file.read(LONGEST + 1))
                 if len(target) > LONGEST:
                     raise zipfile.BadZipFile(f"the link {info.filename!r} is too long")
-                yield _Member(info.filename, "link", target=target), None
+                yield _ArchiveMember(info.filename, "link", target=target), None
             elif info.is_dir():
-                yield _Member(info.filename, "folder"), None
+                yield _ArchiveMember(info.filename, "folder"), None
             else:
                 with zipped.open(info) as file:
-                    yield _Member(info.filename, "file", bool(mode & 0o100)), file
+                    yield _ArchiveMember(info.filename, "file", bool(mode & 0o100)), file
 
 
 def _tar_kind(info: tarfile.TarInfo) -> str:
@@ -168,9 +168,9 @@ def _tar_kind(info: tarfile.TarInfo) -> str:
 
 
 def _extract(
-    members: Iterator[tuple[_Member, Content]], folder: Path, what: str, allowance: _Allowance
+    members: Iterator[tuple[_ArchiveMember, Content]], folder: Path, what: str, allowance: _Allowance
 ) -> None:
-    links: list[tuple[Path, _Member]] = []
+    links: list[tuple[Path, _ArchiveMember]] = []
     for member, content in members:
         allowance.member()
         path = _inside(folder, member.name, what)
@@ -191,7 +191,7 @@ def _extract(
 
 
 def _place(
-    path: Path, member: _Member, content: Content, folder: Path, what: str, allowance: _Allowance
+    path: Path, member: _ArchiveMember, content: Content, folder: Path, what: str, allowance: _Allowance
 ) -> None:
     if member.kind == "folder":
         path.mkdir(parents=True, exist_ok=True)
@@ -211,7 +211,7 @@ def _place(
         raise _refused(what, member.name, "is a device or a pipe")
 
 
-def _original(folder: Path, member: _Member, what: str) -> Path:
+def _original(folder: Path, member: _ArchiveMember, what: str) -> Path:
     """The file that a hard link is another name of."""
     try:
         path = _inside(folder, member.target, what)
@@ -222,7 +222,7 @@ def _original(folder: Path, member: _Member, what: str) -> Path:
     return path
 
 
-def _link(path: Path, member: _Member, what: str) -> None:
+def _link(path: Path, member: _ArchiveMember, what: str) -> None:
     if member.target.startswith("/"):
         raise _refused(what, member.name, f"leads out of its folder, to {member.target!r}")
     if os.path.realpath(path.parent) != str(path.parent):

@@ -14,20 +14,20 @@ import time
 from dataclasses import dataclass
 
 from hostler import env, proctable
-from hostler.proctable import Row
+from hostler.proctable import ProcessRow
 
 PATIENCE = 5.0  # seconds for killed processes to go
 
 
 @dataclass(frozen=True)
-class Group:
+class ProcessGroup:
     """The leader's number and start time, and the mark its processes carry."""
 
     pid: int
     start: str
     mark: str
 
-    def members(self, *, fresh: bool = False) -> dict[int, Row]:
+    def members(self, *, fresh: bool = False) -> dict[int, ProcessRow]:
         """Living processes of the run, those that left its session included."""
         rows = proctable.table()
         chosen = proctable.marked(self.mark, env.MARK) if self.mark else set[int]()
@@ -37,7 +37,7 @@ class Group:
         chosen.discard(os.getpid())
         return {pid: rows[pid] for pid in chosen if pid in rows and rows[pid].alive}
 
-    def _is_believed(self, leader: Row | None, fresh: bool) -> bool:
+    def _is_believed(self, leader: ProcessRow | None, fresh: bool) -> bool:
         return fresh if leader is None else leader.start == self.start
 
     def send(self, number: int) -> bool:
@@ -51,9 +51,9 @@ class Group:
             return False
         return True
 
-    def end(self, timeout: float = PATIENCE, *, fresh: bool = False) -> list[Row]:
+    def end(self, timeout: float = PATIENCE, *, fresh: bool = False) -> list[ProcessRow]:
         """Kill every member and wait until none is left; what was killed."""
-        killed: dict[int, Row] = {}
+        killed: dict[int, ProcessRow] = {}
         deadline = time.monotonic() + timeout
         while True:
             left = self.members(fresh=fresh)

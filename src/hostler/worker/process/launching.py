@@ -6,14 +6,14 @@ from pathlib import Path
 
 from hostler import env
 from hostler.records.run import handoff
-from hostler.records.run.gang import Go
+from hostler.records.run.gang import GangStart
 from hostler.spec.argv import Built
 from hostler.spec.job import Job
 from hostler.worker.gang import meeting, ranks
 from hostler.worker.process import spawning
 
 
-def launched(built: Built, job: Job, go: Go, node: int, folder: Path) -> Built:
+def launched(built: Built, job: Job, go: GangStart, node: int, folder: Path) -> Built:
     """The same command, for all processes of this node. A torchrun starts them itself."""
     procs = job.resources.procs_per_node
     if job.resources.fewest < job.resources.nodes:
@@ -30,7 +30,7 @@ def launched(built: Built, job: Job, go: Go, node: int, folder: Path) -> Built:
     return Built(tuple(words), built.env)
 
 
-def _interface(go: Go, node: int) -> dict[str, str]:
+def _interface(go: GangStart, node: int) -> dict[str, str]:
     """gloo asks for the host's own name, which on many machines means loopback: it is told the way out."""
     address = go.nodes[node].address
     name = "" if address == meeting.LOOPBACK else meeting.interface_of(address)

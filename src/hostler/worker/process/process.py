@@ -22,9 +22,9 @@ from typing import Any
 from hostler import env as environment
 from hostler import proctable
 from hostler.errors import PrepareError
-from hostler.worker.process.group import PATIENCE, Group
+from hostler.worker.process.group import PATIENCE, ProcessGroup
 from hostler.worker.process.spawning import Supervisors
-from hostler.worker.process.supervisor_pipes import Line, Wanted, not_started, open_line
+from hostler.worker.process.supervisor_pipes import CommandSpec, SupervisorPipes, not_started, open_line
 from hostler.worker.run.exit import Exit, from_report
 
 __all__ = ["Exit", "Process"]
@@ -53,10 +53,12 @@ class Process:
         word `script_at` of the command is a script."""
         _check(argv, env)
         mark = secrets.token_hex(8)
-        wanted = Wanted(argv, cwd, {**env, environment.MARK: mark}, folder.absolute(), log, mark, script_at)
+        wanted = CommandSpec(
+            argv, cwd, {**env, environment.MARK: mark}, folder.absolute(), log, mark, script_at
+        )
         return cls(open_line(wanted, python, pool), wanted)
 
-    def __init__(self, line: Line, wanted: Wanted) -> None:
+    def __init__(self, line: SupervisorPipes, wanted: CommandSpec) -> None:
         self._line, self._wanted = line, wanted
         self._begun = time.monotonic()
         self._lock = threading.RLock()
@@ -67,7 +69,7 @@ class Process:
         line.supervisor.pid = int(first.get("supervisor", 0)) or line.supervisor.pid
         line.supervisor.start = first.get("supervisor_start") or line.supervisor.start
         self.supervisor, self.supervisor_start = line.supervisor.pid, line.supervisor.start
-        self.group = Group(self.pid, first.get("start") or proctable.start_of(self.pid), wanted.mark)
+        self.group = ProcessGroup(self.pid, first.get("start") or proctable.start_of(self.pid), wanted.mark)
         failed = first.get("cwd") or (first.get("errno") == errno.E2BIG and errno.E2BIG)
         if failed:
             self.close()

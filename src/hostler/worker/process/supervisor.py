@@ -45,7 +45,7 @@ def serve(connection: socket.socket, begin: Begin | None = None) -> None:
     wake = _prepare_signals()
     changed = [number for number in range(1, signal.NSIG) if _is_changed(number)]
     _prctl(SET_CHILD_SUBREAPER, 1)
-    mark = Mark()
+    mark = ProcessMark()
     gc.disable()
     gc.freeze()
     connection.sendall(f"{os.getpid()} {_start(os.getpid())}\n".encode())
@@ -118,7 +118,7 @@ def _supervise(
     return gone
 
 
-class Mark:
+class ProcessMark:
     """The word in this process's environment, as the kernel shows it, by which strays are found."""
 
     def __init__(self) -> None:

@@ -20,7 +20,7 @@ from hostler.worker.process.spawning import Supervisor, Supervisors
 
 
 @dataclass(frozen=True)
-class Wanted:
+class CommandSpec:
     """A command and its surroundings. `env` holds the mark."""
 
     argv: Sequence[str]
@@ -33,7 +33,7 @@ class Wanted:
 
 
 @dataclass
-class Line:
+class SupervisorPipes:
     """The worker's ends. Descriptors are -1 once closed."""
 
     lifeline: int
@@ -80,7 +80,9 @@ class Line:
             return None
 
 
-def open_line(wanted: Wanted, python: str | None = None, pool: Supervisors | None = None) -> Line:
+def open_line(
+    wanted: CommandSpec, python: str | None = None, pool: Supervisors | None = None
+) -> SupervisorPipes:
     """Have a supervisor begin: of these, or a new program of this Python."""
     pool = None if python else pool or spawning.shared()
     if not wanted.cwd.is_dir():
@@ -99,10 +101,10 @@ def open_line(wanted: Wanted, python: str | None = None, pool: Supervisors | Non
     finally:
         for descriptor in descriptors:
             os.close(descriptor)
-    return Line(lifeline, report, supervisor, pool)
+    return SupervisorPipes(lifeline, report, supervisor, pool)
 
 
-def not_started(number: int, wanted: Wanted, python: str | None = None) -> MachineError | PrepareError:
+def not_started(number: int, wanted: CommandSpec, python: str | None = None) -> MachineError | PrepareError:
     if number == errno.E2BIG:
         return PrepareError(
             "command line and environment are longer than this machine allows",
@@ -117,7 +119,7 @@ def not_started(number: int, wanted: Wanted, python: str | None = None) -> Machi
 
 
 def _asked(
-    wanted: Wanted, descriptors: tuple[int, int, int], pool: Supervisors | None, python: str | None
+    wanted: CommandSpec, descriptors: tuple[int, int, int], pool: Supervisors | None, python: str | None
 ) -> Supervisor:
     request = {
         "argv": list(wanted.argv),

@@ -131,7 +131,7 @@ class Parent(Spawner):
 
 
 @dataclass
-class Entry:
+class WarmState:
     """Warm-start state of a kind of run."""
 
     stamps: Mapping[str, int] = field(default_factory=dict)
@@ -154,7 +154,7 @@ class Warmth:
         """`folder` is made on use; `wait`: parents are made ready before the first run goes on."""
         self._folder, self._clock, self._wait = folder, clock, wait
         self._lock = threading.Lock()
-        self._entries: dict[str, Entry] = {}
+        self._entries: dict[str, WarmState] = {}
         self._closed = False
 
     def start(
@@ -225,7 +225,7 @@ class Warmth:
                 return
             if not self._has_room():
                 return
-            self._entries[key] = Entry(used=self._clock())
+            self._entries[key] = WarmState(used=self._clock())
         try:
             place = self._copy(key, cwd)
         except (OSError, shutil.Error) as error:

@@ -43,48 +43,54 @@ REPAIR = "fix the script, then hostler retry RUN"
 
 
 @dataclass(frozen=True)
-class Policy:
+class RetryPolicy:
     """Which budget another try is taken from: failures, lost, exit75; never: none helps; none: no failure."""
 
     retry: str
     advice: str
 
 
-POLICY: dict[str, Policy] = {
-    DONE: Policy("none", ""),
-    NOT_FINISHED: Policy("none", ""),
-    TEMPFAIL: Policy("exit75", "the script asked to be tried again (exit code 75)"),
-    ERROR: Policy("failures", "read the traceback: hostler logs RUN"),
-    EXIT_CODE: Policy("failures", "read the end of the log: hostler logs RUN"),
-    IMPORT_ERROR: Policy(
+POLICY: dict[str, RetryPolicy] = {
+    DONE: RetryPolicy("none", ""),
+    NOT_FINISHED: RetryPolicy("none", ""),
+    TEMPFAIL: RetryPolicy("exit75", "the script asked to be tried again (exit code 75)"),
+    ERROR: RetryPolicy("failures", "read the traceback: hostler logs RUN"),
+    EXIT_CODE: RetryPolicy("failures", "read the end of the log: hostler logs RUN"),
+    IMPORT_ERROR: RetryPolicy(
         "never",
         "install the package into the Python that runs it, or add it to what `python:` requires; then"
         " hostler retry RUN",
     ),
-    SYNTAX: Policy("never", REPAIR),
-    USAGE: Policy("never", "the script refused its arguments: compare `parameters:` with its options"),
-    NOT_FOUND: Policy("never", "fix `command:` (is it on PATH in the environment `python:` names?)"),
-    CRASH: Policy("failures", "native code crashed: PYTHONFAULTHANDLER=1 under `env:` shows where"),
-    KILLED: Policy("lost", "someone or something outside hostler ended it"),
-    MEMORY: Policy("failures", "raise `resources.memory`, or load less at once"),
-    CUDA_MEMORY: Policy("failures", "a smaller batch, or a larger share of a GPU (`resources.gpus`)"),
-    CUDA_ERROR: Policy("failures", "CUDA_LAUNCH_BLOCKING=1 under `env:` shows where"),
-    DISK_FULL: Policy("failures", "free space on the machine, or name another `cache:`"),
-    HANG: Policy("failures", "raise `limits.hang` if so long without progress is normal"),
-    SLOW_START: Policy("failures", "raise `limits.start` if it needs so long before its first step"),
-    TIME_LIMIT: Policy("never", "raise `limits.time`, then hostler retry"),
-    SUPERVISOR_LOST: Policy("lost", "the process that watched it was killed"),
-    WORKER: Policy("failures", "the worker itself met an error: its own log has more"),
-    PREPARE: Policy("failures", "code, packages, setup or data could not be made ready: hostler logs RUN"),
-    MACHINE: Policy("never", "fix this machine, or let another one do it; then hostler retry"),
-    DIVERGED: Policy("never", "try other parameters, such as a smaller learning rate"),
-    GANG: Policy("failures", "start as many workers as `resources.nodes`, lower it, or give `min_nodes`"),
-    UNREACHED: Policy(
+    SYNTAX: RetryPolicy("never", REPAIR),
+    USAGE: RetryPolicy("never", "the script refused its arguments: compare `parameters:` with its options"),
+    NOT_FOUND: RetryPolicy("never", "fix `command:` (is it on PATH in the environment `python:` names?)"),
+    CRASH: RetryPolicy("failures", "native code crashed: PYTHONFAULTHANDLER=1 under `env:` shows where"),
+    KILLED: RetryPolicy("lost", "someone or something outside hostler ended it"),
+    MEMORY: RetryPolicy("failures", "raise `resources.memory`, or load less at once"),
+    CUDA_MEMORY: RetryPolicy("failures", "a smaller batch, or a larger share of a GPU (`resources.gpus`)"),
+    CUDA_ERROR: RetryPolicy("failures", "CUDA_LAUNCH_BLOCKING=1 under `env:` shows where"),
+    DISK_FULL: RetryPolicy("failures", "free space on the machine, or name another `cache:`"),
+    HANG: RetryPolicy("failures", "raise `limits.hang` if so long without progress is normal"),
+    SLOW_START: RetryPolicy("failures", "raise `limits.start` if it needs so long before its first step"),
+    TIME_LIMIT: RetryPolicy("never", "raise `limits.time`, then hostler retry"),
+    SUPERVISOR_LOST: RetryPolicy("lost", "the process that watched it was killed"),
+    WORKER: RetryPolicy("failures", "the worker itself met an error: its own log has more"),
+    PREPARE: RetryPolicy(
+        "failures", "code, packages, setup or data could not be made ready: hostler logs RUN"
+    ),
+    MACHINE: RetryPolicy("never", "fix this machine, or let another one do it; then hostler retry"),
+    DIVERGED: RetryPolicy("never", "try other parameters, such as a smaller learning rate"),
+    GANG: RetryPolicy(
+        "failures", "start as many workers as `resources.nodes`, lower it, or give `min_nodes`"
+    ),
+    UNREACHED: RetryPolicy(
         "failures", "let the machines reach each other (a firewall?), or name open ports by HOSTLER_PORTS"
     ),
-    RANK_LOST: Policy("lost", "a worker that trained with it went away: its machine's log may say why"),
-    PORT: Policy("lost", "another program took the port; HOSTLER_PORTS on the machines names those to use"),
-    DAMAGED: Policy("never", "hostler retry --fresh RUN starts it from the beginning"),
+    RANK_LOST: RetryPolicy("lost", "a worker that trained with it went away: its machine's log may say why"),
+    PORT: RetryPolicy(
+        "lost", "another program took the port; HOSTLER_PORTS on the machines names those to use"
+    ),
+    DAMAGED: RetryPolicy("never", "hostler retry --fresh RUN starts it from the beginning"),
 }
 
 # Exception of a script that began anew and had neither saved nor logged anything → tries until it is certain

@@ -19,12 +19,12 @@ from pathlib import Path
 from hostler import env, proctable
 from hostler.records.run import handoff
 from hostler.spec.names import check_part
-from hostler.worker.process.group import Group
+from hostler.worker.process.group import ProcessGroup
 from hostler.worker.process.process import Process
 
 
 @dataclass(frozen=True)
-class Place:
+class ProcessScope:
     """Where process numbers have one meaning."""
 
     host: str
@@ -45,11 +45,11 @@ class Record:
     supervisor_start: str
     worker: int
     worker_start: str
-    place: Place
+    place: ProcessScope
 
     @property
-    def group(self) -> Group:
-        return Group(self.pid, self.start, self.mark)
+    def group(self) -> ProcessGroup:
+        return ProcessGroup(self.pid, self.start, self.mark)
 
 
 @dataclass(frozen=True)
@@ -114,13 +114,13 @@ def orphans() -> list[Record]:
     ]
 
 
-def here() -> Place:
+def here() -> ProcessScope:
     return _here(os.getpid())
 
 
 @lru_cache
-def _here(pid: int) -> Place:
-    return Place(platform.node(), _line("/proc/sys/kernel/random/boot_id"), _link("/proc/self/ns/pid"))
+def _here(pid: int) -> ProcessScope:
+    return ProcessScope(platform.node(), _line("/proc/sys/kernel/random/boot_id"), _link("/proc/self/ns/pid"))
 
 
 @lru_cache
@@ -132,7 +132,7 @@ def _end(record: Record) -> list[Killed]:
     group = record.group
     ended = group.end()
     if proctable.is_alive(record.supervisor, record.supervisor_start):
-        ended += Group(record.supervisor, record.supervisor_start, "").end()
+        ended += ProcessGroup(record.supervisor, record.supervisor_start, "").end()
     return [Killed(record.session, record.run, row.pid, row.start) for row in ended]
 
 
@@ -144,7 +144,7 @@ def _records() -> Iterator[tuple[Path, Record]]:
     for path in sorted(_folder().glob("*.json")):
         try:
             content = json.loads(path.read_text())
-            yield path, Record(**{**content, "place": Place(**content["place"])})
+            yield path, Record(**{**content, "place": ProcessScope(**content["place"])})
         except (
             OSError,
             ValueError,

@@ -31,7 +31,7 @@ class GPU:
 
 
 @dataclass(frozen=True)
-class Snapshot:
+class GpuSnapshot:
     """All GPUs at one moment, the driver's version, and why there are none."""
 
     gpus: tuple[GPU, ...] = ()
@@ -57,7 +57,7 @@ class _Utilization(ctypes.Structure):
     _fields_ = [("gpu", ctypes.c_uint), ("memory", ctypes.c_uint)]
 
 
-class _Process(ctypes.Structure):
+class _NvmlProcess(ctypes.Structure):
     _fields_ = [
         ("pid", ctypes.c_uint),
         ("used", ctypes.c_ulonglong),
@@ -66,15 +66,15 @@ class _Process(ctypes.Structure):
     ]
 
 
-def read() -> Snapshot:
+def read() -> GpuSnapshot:
     """Ask the driver for all GPUs now."""
     library, problem = _library()
     if library is None:
-        return Snapshot(problem=problem)
+        return GpuSnapshot(problem=problem)
     count = ctypes.c_uint()
     _call(library, "nvmlDeviceGetCount_v2", ctypes.byref(count))
     gpus = (_gpu(library, index) for index in range(count.value))
-    return Snapshot(
+    return GpuSnapshot(
         tuple(gpu for gpu in gpus if gpu is not None), _text(library, "nvmlSystemGetDriverVersion")
     )
 
@@ -132,7 +132,7 @@ def _memory(library: ctypes.CDLL, device: ctypes.c_void_p) -> tuple[int, int]:
 def _processes(library: ctypes.CDLL, device: ctypes.c_void_p) -> tuple[tuple[int, int], ...]:
     for name in ("nvmlDeviceGetComputeRunningProcesses_v3", "nvmlDeviceGetComputeRunningProcesses_v2"):
         count = ctypes.c_uint(512)
-        rows = (_Process * count.value)()
+        rows = (_NvmlProcess * count.value)()
         if _call(library, name, device, ctypes.byref(count), rows):
             return tuple(
                 (int(row.pid), 0 if row.used == UNKNOWN else int(row.used)) for row in rows[: count.value]

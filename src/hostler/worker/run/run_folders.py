@@ -18,7 +18,7 @@ from typing import Any
 from hostler import proctable
 from hostler.records.run import handoff
 from hostler.worker.run import leftovers
-from hostler.worker.run.leftovers import Place
+from hostler.worker.run.leftovers import ProcessScope
 
 
 def of_session(cache: Path, session: str) -> Path:
@@ -79,7 +79,7 @@ def _is_abandoned(owner: dict[str, Any] | None) -> bool:
     here = leftovers.here()
     try:
         owner = owner or {}
-        there, pid, start = Place(**owner["place"]), int(owner["pid"]), str(owner["start"])
+        there, pid, start = ProcessScope(**owner["place"]), int(owner["pid"]), str(owner["start"])
     except (KeyError, TypeError, ValueError):  # another version's: not ours to judge
         return False
     if there == here:

@@ -12,7 +12,7 @@ from hostler.records.series.points import Point
 from hostler.spec import tracking
 from hostler.spec.tracking import Tracking
 from hostler.trackers.base import Closing
-from hostler.trackers.feed import Interpreter
+from hostler.trackers.feed import FeederPython
 from hostler.trackers.feeds import Feeds, Subject
 from hostler.worker.run.local_attempt import LocalAttempt
 
@@ -25,7 +25,7 @@ class TrackerFeed:
         self._feeds: Feeds | None = None
         self._early: list[Point] = []  # seen before it is known whether the script asks for any
         self._heeded = False
-        self.interpreters: tuple[Interpreter, ...] = ()  # that may feed them
+        self.interpreters: tuple[FeederPython, ...] = ()  # that may feed them
         self._uploader.shown = self._remember
 
     def show(self, trackers: tuple[Tracking, ...]) -> None:

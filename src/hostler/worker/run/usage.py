@@ -11,7 +11,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 from hostler import proctable
-from hostler.proctable import PROC, Row
+from hostler.proctable import PROC, ProcessRow
 from hostler.worker.run.nvml import GPU
 
 
@@ -48,7 +48,7 @@ def over_memory(sample: Usage, limit: int | None) -> bool:
     return limit is not None and sample.rss > limit
 
 
-def _rows(table: dict[int, Row], pid: int, supervisor: int) -> list[Row]:
+def _rows(table: dict[int, ProcessRow], pid: int, supervisor: int) -> list[ProcessRow]:
     chosen = {row.pid for row in table.values() if pid in (row.pid, row.group, row.session)}
     chosen |= proctable.below(table, pid)
     if supervisor:
@@ -56,7 +56,7 @@ def _rows(table: dict[int, Row], pid: int, supervisor: int) -> list[Row]:
     return [table[one] for one in sorted(chosen) if one in table and table[one].alive]
 
 
-def _own_part(row: Row) -> int:
+def _own_part(row: ProcessRow) -> int:
     """Resident size with shared pages divided among their sharers."""
     try:
         text = (PROC / str(row.pid) / "smaps_rollup").read_text()

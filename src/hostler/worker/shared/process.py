@@ -32,7 +32,7 @@ class Missed(Exception):
 
 
 @dataclass(frozen=True)
-class _Rider:
+class _Passenger:
     argv: Sequence[str]
     given: Mapping[str, Any]  # cwd, env, folder, log
 
@@ -59,7 +59,7 @@ class SharedProcess:
         self._folder, self._start, self._sweep, self._patience = folder, start, sweep, patience
         self._clock, self._came = clock, clock()
         self._awaited = set(runs)
-        self._here: dict[str, _Rider] = {}
+        self._here: dict[str, _Passenger] = {}
         self._aboard: set[str] = set()
         self._open = set(self._awaited)  # who may still need a folder
         self._process: Process | None = None
@@ -74,7 +74,7 @@ class SharedProcess:
             if self._departed:
                 raise Missed
             self._awaited.discard(run)
-            self._here[run], self._came = _Rider(argv, given), self._clock()
+            self._here[run], self._came = _Passenger(argv, given), self._clock()
             self._changed.notify_all()
             while not self._departed and self._awaited and (left := self._left()) > 0:
                 self._changed.wait(left)

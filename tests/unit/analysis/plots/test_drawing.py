@@ -11,7 +11,7 @@ import pytest
 from click.testing import CliRunner
 
 from hostler.analysis.plots import draw, importance, save
-from hostler.analysis.plots.chart import Band, Bars, Chart, Heat, Line, Points
+from hostler.analysis.plots.chart import Bars, Chart, Heat, Points, Polyline, ShadedArea
 from hostler.analysis.plots.curveplots import average
 from hostler.analysis.plots.drawing import KINDS
 from hostler.analysis.plots.importance import importances
@@ -63,7 +63,7 @@ def test_results_are_grouped_by_any_parameter_with_each_groups_mean(seen: Seen) 
     chart = draw(seen.url, "results", "cifar-grid", by="model")
     [axis] = [panel.x for panel in chart.panels]
     assert [name for _, name in axis.marks] == ["resnet18", "resnet50"]
-    [mean], [points] = marks(chart, Line), marks(chart, Points)
+    [mean], [points] = marks(chart, Polyline), marks(chart, Points)
     own = [y for x, y in zip(points.x, points.y, strict=True) if x == 1.0]
     assert mean.y[1] == pytest.approx(sum(own) / len(own))
     assert chart.note == "2 runs without a value are not shown"
@@ -74,14 +74,14 @@ def test_results_go_by_section_where_there_are_sections(seen: Seen) -> None:
     split = [replace(run, row=replace(run.row, section=1 + run.row.index % 2)) for run in runs.runs]
     chart = results(replace(runs, runs=split), Look())
     assert chart.title == "accuracy by section"
-    assert len(marks(chart, Line)[0].x) == 2
+    assert len(marks(chart, Polyline)[0].x) == 2
 
 
 def test_repeats_are_averaged_with_a_band_in_panels(seen: Seen) -> None:
     chart = draw(seen.url, "grid", "cifar-grid", row="model", column="lr", legend="epochs")
     assert (len(chart.panels), chart.columns) == (12, 6)
     assert chart.panels[6].title == "model=resnet50, lr=0.0003"
-    [line], [band] = marks(chart, Line), marks(chart, Band)
+    [line], [band] = marks(chart, Polyline), marks(chart, ShadedArea)
     curves = [[p.values["accuracy"] for p in learning({"lr": 0.0003, "seed": s})] for s in range(3)]
     assert line.y[0] == pytest.approx(sum(c[0] for c in curves) / 3)
     assert band.low[0] < line.y[0] < band.high[0]
@@ -96,10 +96,10 @@ def test_an_average_counts_each_curve_only_where_it_has_been() -> None:
 
 def test_x_axis_is_step_time_or_metric_and_range_stays(seen: Seen) -> None:
     by_time = draw(seen.url, "best", "cifar-grid", x="time", low=0.5, high=1.0)
-    assert max(marks(by_time, Line)[-1].x) == 39
+    assert max(marks(by_time, Polyline)[-1].x) == 39
     assert (by_time.panels[0].y.low, by_time.panels[0].y.high) == (0.5, 1.0)
     by_loss = draw(seen.url, "best", "cifar-grid", x="loss")
-    assert max(marks(by_loss, Line)[-1].x) < 3
+    assert max(marks(by_loss, Polyline)[-1].x) < 3
     assert figure(by_time)["layout"]["yaxis"]["range"] == [0.5, 1.0]
     wide = draw(seen.url, "best", "cifar-grid", log_y=True, low=0.1, high=1.0)
     assert figure(wide)["layout"]["yaxis"]["range"] == [-1.0, 0.0]
@@ -111,7 +111,7 @@ def test_less_is_better_where_the_goal_says_so(seen: Seen) -> None:
     assert source(seen.store, "cifar-grid", metric="loss", goal="max").ranked[0].value == max(
         r.value for r in best
     )
-    trend = marks(draw(seen.url, "trend", "cifar-grid", metric="loss"), Line)[0]
+    trend = marks(draw(seen.url, "trend", "cifar-grid", metric="loss"), Polyline)[0]
     assert list(trend.y) == sorted(trend.y, reverse=True)
 
 
@@ -146,7 +146,7 @@ def test_a_contour_is_of_two_parameters_that_may_be_named(seen: Seen) -> None:
 
 
 def test_the_best_of_all_sweeps_are_the_archives_curves(seen: Seen) -> None:
-    lines = marks(draw(seen.url, "archive", top=4), Line)
+    lines = marks(draw(seen.url, "archive", top=4), Polyline)
     assert [line.name.split(":")[0] for line in lines][:2] == ["1. cifar-grid/21", "2. cifar-grid/22"]
     assert len(lines) == 4
 
@@ -155,17 +155,17 @@ def test_archived_sweep_is_drawn_after_its_deletion(tmp_path: Path) -> None:
     seen = Seen(tmp_path / "store")
     job = seen.submit("old", [{"lr": 1}, {"lr": 2}])
     learned(seen, job, [(0.1, 0.9), (0.5, 0.7)])
-    terms = archive.Terms(2, "accuracy")
+    terms = archive.ArchiveTerms(2, "accuracy")
     archive.agree(seen.store, terms)
     for one in archive.candidates(seen.store, terms):
         archive.enter(seen.store, one, terms)
     seen.store.delete(*[entry.key for prefix in ("sweeps/", "runs/") for entry in seen.store.list(prefix)])
-    lines = marks(draw(seen.url, "archive"), Line)
+    lines = marks(draw(seen.url, "archive"), Polyline)
     assert [(line.name, list(line.y)) for line in lines] == [
         ("1. old/0: 0.9", [0.1, 0.9]),
         ("2. old/1: 0.7", [0.5, 0.7]),
     ]
-    assert [list(line.x) for line in marks(draw(seen.url, "archive", x="time"), Line)] == [[0, 1], [0, 1]]
+    assert [list(line.x) for line in marks(draw(seen.url, "archive", x="time"), Polyline)] == [[0, 1], [0, 1]]
     with pytest.raises(MissingError, match="'nope'"):
         draw(seen.url, "archive", x="nope")
 
@@ -243,9 +243,9 @@ def test_failed_run_is_neither_best_so_far_nor_cheapest_good(tmp_path: Path) -> 
         points = seen.curve(job, index, [Point(1, 1.0, {"accuracy": value})])
         seen.end(job, index, state, points, "no luck" if state == "failed" else "")
     chart = draw(seen.url, "trend", "luck")
-    assert list(marks(chart, Line)[0].y) == [0.5, 0.6]
+    assert list(marks(chart, Polyline)[0].y) == [0.5, 0.6]
     assert chart.note == "2 runs that failed or diverged are left out"
-    assert list(marks(draw(seen.url, "cost", "luck"), Line)[0].y) == [0.5, 0.6]
+    assert list(marks(draw(seen.url, "cost", "luck"), Polyline)[0].y) == [0.5, 0.6]
 
 
 @pytest.mark.parametrize("value", [math.nan, math.inf])
@@ -273,7 +273,7 @@ def test_extreme_values_are_gaps_in_every_plot(tmp_path: Path) -> None:
         seen.end(job, index, "done", seen.curve(job, index, points))
     for kind in KINDS:
         save(draw(seen.url, kind, "burst"), tmp_path / "x.png")
-    assert list(marks(draw(seen.url, "best", "burst"), Line)[-1].y) == [0.5, None, None, 5.6]
+    assert list(marks(draw(seen.url, "best", "burst"), Polyline)[-1].y) == [0.5, None, None, 5.6]
 
 
 def test_a_range_that_is_none_is_one_line(seen: Seen) -> None:

@@ -20,7 +20,7 @@ from hostler.drill.diagnose import (
     diagnose,
     needs_control,
 )
-from hostler.drill.evidence import Evidence, Sight, Try, of_lines
+from hostler.drill.evidence import DrillAttempt, Evidence, Sight, of_lines
 
 STEPS = range(1, 11)
 CURVE = {step: 1 / step for step in STEPS}
@@ -51,7 +51,7 @@ def sights(steps: range, *, torch: bool = False) -> tuple[Sight, ...]:
 
 
 def calm(*, torch: bool = False, curve: dict[int, float] = CURVE) -> Evidence:
-    one = Try(1, 5.0, steps=tuple(STEPS), sights=sights(STEPS, torch=torch))
+    one = DrillAttempt(1, 5.0, steps=tuple(STEPS), sights=sights(STEPS, torch=torch))
     return Evidence("done", curves={"loss": curve}, files=FILES, tries=(one,))
 
 
@@ -63,8 +63,8 @@ def killed(
     steps: tuple[int, ...] = tuple(range(5, 11)),
 ) -> Evidence:
     """Killed at step 6; the second attempt was given the checkpoint of step 4."""
-    first = Try(1, 3.0, True, steps=tuple(range(1, 7)), sights=sights(range(1, 7), torch=torch))
-    again = Try(2, 3.0, restored="1-1", steps=steps, sights=second)
+    first = DrillAttempt(1, 3.0, True, steps=tuple(range(1, 7)), sights=sights(range(1, 7), torch=torch))
+    again = DrillAttempt(2, 3.0, restored="1-1", steps=steps, sights=second)
     curve = {step: value + (step >= 5) * differs for step, value in CURVE.items()}
     files = {"checkpoint/last.pt": {"data/0": "aa", "data/1": "XX"}} if differs else FILES
     return Evidence("done", curves={"loss": curve}, files=files, tries=(first, again))

@@ -16,11 +16,11 @@ from dataclasses import dataclass, field
 from hostler import settings
 from hostler.backends.capacity import REGION, ZONE
 from hostler.backends.gce import removal
-from hostler.backends.gce.client import Body, Client, Refused
+from hostler.backends.gce.client import Body, GceClient, GceRefusal
 from hostler.backends.gce.images import sources, temporary
 from hostler.backends.gce.images.builder import SAY
 from hostler.backends.gce.names import last
-from hostler.backends.gce.shape import Shape
+from hostler.backends.gce.shape import VmShape
 from hostler.backends.gce.template import rfc3339
 from hostler.backends.images import Recipe
 from hostler.errors import CloudError, CloudUnavailable
@@ -32,14 +32,10 @@ OFF = ("STOPPING", "TERMINATED", "SUSPENDING", "SUSPENDED")
 _SCRIPT = "its output is above; fix the script, then run the same command again"
 
 
-class Unbuilt(CloudError):
-    """The image could not be made: its content could not be put on the VM."""
-
-
 @dataclass
 class Building:
-    client: Client
-    found: Shape
+    client: GceClient
+    found: VmShape
     recipe: Recipe
     cache: str
     pause: Callable[[float], None]
@@ -87,7 +83,7 @@ class Building:
             )
             try:
                 self.client.insert(f"zones/{zone}/instances", made)
-            except Refused as error:
+            except GceRefusal as error:
                 if error.why.then not in (ZONE, REGION):
                     raise
                 out.append(f"{zone}: {error.why.words}")
@@ -116,7 +112,7 @@ class Building:
         return (zone,), self.client.url(f"zones/{zone}/disks/{self.name}")
 
     def _until_ready(self, vm: str) -> None:
-        """Until it has said that all is done; Unbuilt if it says otherwise, goes off, or says nothing."""
+        """Until it has said that all is done; CloudError if it says otherwise, goes off, or says nothing."""
         begun, patience = self.clock(), settings.timing().report
         while True:
             there = self.client.find(vm)
@@ -125,17 +121,17 @@ class Building:
             if state == f"done {self.word}":
                 return
             if state.startswith("failed: "):
-                raise Unbuilt(f"{self.recipe.family}: {state[len('failed: ') :]}", _SCRIPT)
+                raise CloudError(f"{self.recipe.family}: {state[len('failed: ') :]}", _SCRIPT)
             if there is None or there.get("status") in OFF:
-                raise Unbuilt(f"{self.recipe.family}: the VM went off before it was ready", _SCRIPT)
+                raise CloudError(f"{self.recipe.family}: the VM went off before it was ready", _SCRIPT)
             waited = self.clock() - begun
             if not state and waited >= patience:
-                raise Unbuilt(
+                raise CloudError(
                     f"{self.recipe.family}: the VM has not begun within {show_duration(patience)}",
                     "check that the base image starts, and runs startup scripts",
                 )
             if waited >= patience + self.recipe.seconds:
-                raise Unbuilt(f"{self.recipe.family}: the VM did not finish in time and gave no reason")
+                raise CloudError(f"{self.recipe.family}: the VM did not finish in time and gave no reason")
             self.pause(LOOK)
 
     def _state(self, vm: str) -> str:
@@ -147,7 +143,7 @@ class Building:
         """Say the lines for people that the VM has printed since."""
         try:
             found = self.client.find(f"{vm}/serialPort", start=self._at) or {}
-        except Refused:
+        except GceRefusal:
             return  # nothing depends on it
         self._at = int(found.get("next", self._at))
         *lines, self._rest = (self._rest + str(found.get("contents", ""))).split("\n")
@@ -155,7 +151,7 @@ class Building:
             if SAY in line:
                 self.say(f"| {line.partition(SAY)[2].rstrip()}")
             elif FAILED in line:
-                raise Unbuilt(f"{self.recipe.family}: {line.partition(FAILED)[2]}", _SCRIPT)
+                raise CloudError(f"{self.recipe.family}: {line.partition(FAILED)[2]}", _SCRIPT)
 
     def _image(self, vm: str) -> str:
         """The path of the image, whole and in no family."""
@@ -170,7 +166,7 @@ class Building:
         )
         found = self.client.get(path)
         if found.get("status") != "READY":
-            raise Unbuilt(f"{last(path)} could not be made: {found.get('status', '')}", "try again")
+            raise CloudError(f"{last(path)} could not be made: {found.get('status', '')}", "try again")
         return path
 
     def _patiently(self, operation: Body) -> None:

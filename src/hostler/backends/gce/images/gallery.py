@@ -6,16 +6,16 @@ import time
 from collections.abc import Iterator, Sequence
 
 from hostler.backends.gce import removal
-from hostler.backends.gce.client import Body, Client
+from hostler.backends.gce.client import Body, GceClient
 from hostler.backends.gce.images.temporary import FAMILY, UNTIL
 from hostler.backends.gce.names import last
-from hostler.backends.images import Image, Leaving, moment
+from hostler.backends.images import BuildLeftover, Image, moment
 
 VM, DISK, IMAGE = "VM", "disk", "half-made image"
 ORDER = (VM, DISK, IMAGE)
 
 
-def images(client: Client, family: str = "") -> list[Image]:
+def images(client: GceClient, family: str = "") -> list[Image]:
     """Images that hostler put into families, or all of one family; the newest first."""
     wanted = f"family={family}" if family else f"labels.{FAMILY}:*"
     found = [body for body in client.list("global/images", filter=wanted) if body.get("family")]
@@ -27,22 +27,22 @@ def images(client: Client, family: str = "") -> list[Image]:
     return [_image(body, newest.get(body["family"], "")) for body in found]
 
 
-def one(client: Client, path: str) -> Image:
+def one(client: GceClient, path: str) -> Image:
     body = client.get(path)
     return _image(body, body["name"])
 
 
-def drop(client: Client, found: Sequence[Image]) -> None:
+def drop(client: GceClient, found: Sequence[Image]) -> None:
     for image in found:
         removal.discard(client, f"global/images/{image.name}")
 
 
-def leavings(client: Client, now: float | None = None) -> list[Leaving]:
+def leavings(client: GceClient, now: float | None = None) -> list[BuildLeftover]:
     moment = time.time() if now is None else now
     return [*_leavings(client, moment)]
 
 
-def sweep_up(client: Client, found: Sequence[Leaving]) -> None:
+def sweep_up(client: GceClient, found: Sequence[BuildLeftover]) -> None:
     """VMs first: their disks go with them."""
     for kind in ORDER:
         for thing in found:
@@ -50,7 +50,7 @@ def sweep_up(client: Client, found: Sequence[Leaving]) -> None:
                 removal.discard(client, thing.path)
 
 
-def _leavings(client: Client, now: float) -> Iterator[Leaving]:
+def _leavings(client: GceClient, now: float) -> Iterator[BuildLeftover]:
     wanted = f"labels.{UNTIL}:*"
     for kind, collection in ((VM, "instances"), (DISK, "disks")):
         for body in client.aggregated(collection, filter=wanted):
@@ -61,11 +61,13 @@ def _leavings(client: Client, now: float) -> Iterator[Leaving]:
             yield _leaving(IMAGE, f"global/images/{body['name']}", body, "", now)
 
 
-def _leaving(kind: str, path: str, body: Body, where: str, now: float) -> Leaving:
+def _leaving(kind: str, path: str, body: Body, where: str, now: float) -> BuildLeftover:
     labels = body.get("labels") or {}
     told = str(labels.get(UNTIL, ""))
     until = float(told) if told.isdigit() else 0.0
-    return Leaving(kind, body["name"], path, str(labels.get(FAMILY, "")), until, where, over=until <= now)
+    return BuildLeftover(
+        kind, body["name"], path, str(labels.get(FAMILY, "")), until, where, over=until <= now
+    )
 
 
 def _image(body: Body, newest: str) -> Image:

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 
-from hostler.backends.gce.client import Body, Client, Refused
+from hostler.backends.gce.client import Body, GceClient, GceRefusal
 from hostler.backends.gce.names import last
 from hostler.errors import CloudError
 from hostler.spec.nearest import nearest
 
 
-def check_image(client: Client, url: str) -> None:
+def check_image(client: GceClient, url: str) -> None:
     """CloudError if the image or family does not exist; an address without a project is in ours."""
     parts = url.split("/")
     project = parts[parts.index("projects") + 1] if "projects" in parts[:-1] else client.project
@@ -19,7 +19,7 @@ def check_image(client: Client, url: str) -> None:
     is_family, name = "family" in parts[:-1], last(url)
     try:
         found = there.find(f"global/images/{'family/' if is_family else ''}{name}")
-    except Refused as error:
+    except GceRefusal as error:
         if project == client.project or error.status != 403:
             raise
         return  # who may use it may not be allowed to look at it
@@ -28,7 +28,7 @@ def check_image(client: Client, url: str) -> None:
         raise CloudError(f"no {what} named {name!r} in {project}", _near(there, name, is_family))
 
 
-def vm(client: Client, name: str) -> Body:
+def vm(client: GceClient, name: str) -> Body:
     """The VM of this name, wherever it is."""
     there = [*client.aggregated("instances")]
     found = [one for one in there if one["name"] == name]
@@ -51,7 +51,7 @@ def boot_disk(vm: Body) -> str:
     raise CloudError(f"{vm['name']} has no boot disk", "name another VM")
 
 
-def _near(client: Client, name: str, is_family: bool) -> str:
+def _near(client: GceClient, name: str, is_family: bool) -> str:
     names = _names(client.list("global/images"), "family" if is_family else "name")
     near = nearest(name, names)
     if near:

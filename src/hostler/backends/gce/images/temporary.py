@@ -11,7 +11,7 @@ import re
 from typing import Any
 
 from hostler.backends.gce.scripts import PYTHONS, startup_script
-from hostler.backends.gce.shape import GPUS, Shape
+from hostler.backends.gce.shape import GPUS, VmShape
 from hostler.backends.gce.template import interface
 from hostler.backends.images import Recipe
 from hostler.errors import UsageError
@@ -60,7 +60,7 @@ def lasts(recipe: Recipe) -> int:
 def body(
     name: str,
     zone: str,
-    found: Shape,
+    found: VmShape,
     recipe: Recipe,
     word: str,
     marked: dict[str, str],
@@ -90,7 +90,7 @@ def body(
     return made
 
 
-def _disk(zone: str, found: Shape, marked: dict[str, str], disk: str) -> Body:
+def _disk(zone: str, found: VmShape, marked: dict[str, str], disk: str) -> Body:
     made: Body = {"boot": True, "autoDelete": True, "type": "PERSISTENT", "mode": "READ_WRITE"}
     if disk:
         return {**made, "source": disk}

@@ -115,13 +115,14 @@ def sweep(
     start: bool = True,
     **keys: Any,
 ) -> Sweep:
-    """Run a command, or a function of a file, once for each configuration of a search space.
+    """Run a command, or a function, once for each configuration of a search space.
 
     Returns at once; `.wait()` waits, `.frame()` is a data frame of its runs, `.best()` the best of them. The
     same call again goes on with the sweep that is there.
 
     work        a command (text or words), which gets `--key value`; or a function, which gets keywords and
-                returns a metric or a dict of metrics
+                returns a metric or a dict of metrics. One that is in no file (of a notebook's cell, a lambda,
+                a closure) is sent by cloudpickle
     parameters  as in a sweep file: lists, ranges, LIST, ZIP …
     on          a fleet of hostler.yaml; by default this machine
     start       False: only submit

@@ -26,6 +26,7 @@ MARK = "HOSTLER_MARK"  # the same in all processes of one attempt, and in no oth
 BOARD = "HOSTLER_BOARD"  # where the ranks of several machines agree, as address:port
 BOARD_SECRET = "HOSTLER_BOARD_SECRET"
 SEATS = "HOSTLER_SEATS"  # the runs that share this process: path of a JSON file
+FUNCTION = "HOSTLER_FUNCTION"  # sha256 of the packed function that a run calls, as its spec has it
 ELASTIC = "HOSTLER_ELASTIC"  # the run may go on with another number of processes than before
 
 # Read by hostler itself.
@@ -110,7 +111,20 @@ def bare() -> dict[str, str]:
 
 def apart(environ: Mapping[str, str]) -> dict[str, str]:
     """An environment for a process beside a run: less what makes it one of the run's own."""
-    own = {STORE, SWEEP, RUN, ATTEMPT, RUN_DIR, CHECKPOINT_DIR, OUTPUT_DIR, DATA, PARAMS, MARK, SEATS}
+    own = {
+        STORE,
+        SWEEP,
+        RUN,
+        ATTEMPT,
+        RUN_DIR,
+        CHECKPOINT_DIR,
+        OUTPUT_DIR,
+        DATA,
+        PARAMS,
+        MARK,
+        SEATS,
+        FUNCTION,
+    }
     return {name: value for name, value in environ.items() if name not in own}
 
 
@@ -144,6 +158,11 @@ def seats() -> Path | None:
     """The file that names the runs of this process, where it has several."""
     given = os.environ.get(SEATS)
     return Path(given) if given else None
+
+
+def function_sha() -> str:
+    """The hash that the packed function of this run must have."""
+    return os.environ.get(FUNCTION, "")
 
 
 def mark() -> str | None:

@@ -16,9 +16,12 @@ from typing import TYPE_CHECKING, Any
 
 from hostler import env
 from hostler.backends.project_file import parse_sweep
+from hostler.backends.registry import HERE
 from hostler.errors import UsageError
 from hostler.fleet import again, pending
+from hostler.fleet.function import Packed, name_of, pack
 from hostler.fleet.launcher import Launcher, is_served, sweep_launcher
+from hostler.fleet.ready import say
 from hostler.fleet.secrets import check_secrets
 from hostler.fleet.sweep import Swept, draft_sweep, submit_sweep
 from hostler.records.rows import Row, rows
@@ -29,11 +32,14 @@ from hostler.spec.project import Project
 from hostler.spec.states import PAUSED, QUEUED, RUNNING
 from hostler.store import Store, open_store
 from hostler.train.fused.offer import offered
+from hostler.worker.claim.room import at_a_time, offer
 
 if TYPE_CHECKING:
     import pandas
 
 LOOK = 0.3  # seconds between two looks at least
+
+_SAID: list[str] = []  # functions that were said to be sent by cloudpickle: the first alone
 
 Work = str | Sequence[str] | Callable[..., Any]
 
@@ -107,7 +113,8 @@ def sweep(
         raise UsageError(
             "hostler.sweep was called inside a run", hint='put it below if __name__ == "__main__":'
         )
-    given = {"parameters": dict(parameters), **_lists(keys), **_command(work, project, keys)}
+    function = _packed(work, project)
+    given = {"parameters": dict(parameters), **_lists(keys), **_command(work, function, project, keys)}
     given["name"] = name or _name(work)
     file = parse_sweep(Document("hostler.sweep", given, {}), project, Path.cwd() / "sweep.yaml")
     url = store or env.store_url() or file.project.store
@@ -117,7 +124,7 @@ def sweep(
     if start:
         check_secrets(draft.secrets)
         workers = workers.prepared(opened)
-    done = submit_sweep(opened, file, draft)
+    done = submit_sweep(opened, file, draft, function=function)
     again.lift_if_allowed(opened, done.job)
     if start:
         _start(opened, workers, done, always=on is not None)
@@ -131,37 +138,58 @@ def _lists(keys: Mapping[str, Any]) -> dict[str, Any]:
 
 def _name(work: Work) -> str:
     if callable(work):
-        return str(getattr(work, "__name__", "sweep"))
+        return name_of(work)
     words = work.split() if isinstance(work, str) else list(work)
     scripts = [Path(word).stem for word in words if word.endswith((".py", ".sh"))]
     return f"{(scripts or [Path(words[0]).stem if words else 'sweep'])[0]}-sweep"
 
 
-def _command(work: Work, project: Project, keys: Mapping[str, Any]) -> dict[str, Any]:
+def _command(
+    work: Work, function: Packed | None, project: Project, keys: Mapping[str, Any]
+) -> dict[str, Any]:
     if not callable(work):
         return {"command": work if isinstance(work, str) else [str(word) for word in work]}
     metric = keys.get("metric")
     named = metric.get("name") if isinstance(metric, Mapping) else metric
-    words = ["python", "-m", "hostler.sdk.call", _place(work, project)]
+    words = ["python", "-m", "hostler.sdk.call", function.place if function else _place(work, project)]
     return {"command": [*words, *([named] if isinstance(named, str) else [])], "style": "json"}
+
+
+def _packed(work: Work, project: Project) -> Packed | None:
+    """The function, if workers cannot import it from a file."""
+    if not callable(work) or _file(work):
+        return None
+    name = name_of(work)
+    if project.git is not None:
+        raise UsageError(
+            f"{name} is not in a file, and the code of this project comes from {project.git.url}",
+            hint="put it in a .py file of that repository",
+        )
+    packed = pack(work, project.root, project.secrets)
+    if not _SAID:
+        _SAID.append(name)
+        say(f"{name} is not in a file: cloudpickle sends it, with what it uses")
+    return packed
 
 
 def _place(function: Callable[..., Any], project: Project) -> str:
     """`path/of/file.py:function`, from the project's folder on."""
-    try:
-        file = inspect.getsourcefile(inspect.unwrap(function))
-    except TypeError:
-        file = None
-    name = getattr(function, "__qualname__", "")
-    if file is None or not os.path.isfile(file) or "<" in name or not name:
-        raise UsageError(
-            f"{name or function!r} is not a function of a file",
-            hint="workers import it: put it in a .py file",
-        )
+    file = _file(function)
     path = os.path.relpath(os.path.realpath(file), os.path.realpath(project.root))
     if path.startswith(".."):
         raise UsageError(f"{file} is outside the project {project.root}", hint="run this from its folder")
-    return f"{path}:{name}"
+    return f"{path}:{getattr(function, '__qualname__', '')}"
+
+
+def _file(function: Callable[..., Any]) -> str:
+    """The file that it can be imported from; '' if it is of a notebook's cell, a lambda, a closure …"""
+    try:
+        file = inspect.getsourcefile(inspect.unwrap(function)) or ""
+    except TypeError:
+        return ""
+    bound = inspect.ismethod(function) and not inspect.isclass(function.__self__)
+    name = getattr(function, "__qualname__", "")
+    return "" if bound or not os.path.isfile(file) or "<" in name or not name else file
 
 
 def _start(store: Store, workers: Launcher, done: Swept, *, always: bool) -> None:
@@ -174,3 +202,6 @@ def _start(store: Store, workers: Launcher, done: Swept, *, always: bool) -> Non
     shared = workers.engine.capabilities.shared
     if wanted and (always or shared or not is_served(store, job.name)):
         workers.start_missing([job.name], wanted, new=done.version == 1)
+        here = wanted > 1 and workers.fleet.backend == HERE and workers.fleet.workers == 1
+        if here and (line := at_a_time(job, offer(slots=workers.fleet.slots, cpus=None, gpus=None))):
+            say(f"{job.name}: {line}")

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import importlib.util
+import subprocess
 import sys
 import time
 from pathlib import Path
@@ -94,8 +95,6 @@ def test_function_without_such_a_parameter_is_tried_once() -> None:
 
 
 def test_what_cannot_be_is_said_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    with pytest.raises(UsageError, match="not a function of a file"):
-        hostler.sweep(lambda lr: lr, {"lr": [1]})
     with pytest.raises(SpecError, match=r"no such key 'metrik'.*did you mean 'metric'"):
         hostler.sweep("python train.py", {"lr": [1]}, metrik="x")
     with pytest.raises(SpecError, match="a grid cannot go over a continuous range"):
@@ -125,3 +124,20 @@ def test_a_sweep_from_python_reserves_and_returns_its_money(folder: Path) -> Non
         time.sleep(0.1)
     account = ledger.read(store, "paid")
     assert account.reservations[0].cost == 30 and 0 < account.committed < 2
+
+
+def test_retry_takes_the_function_that_was_last_submitted() -> None:
+    pytest.importorskip("cloudpickle")
+    broken = hostler.sweep(lambda lr: lr / 0, {"lr": [3]}, name="f", metric="m", retries=0).wait(60)
+    assert broken.rows()[0].state == "failed"
+    hostler.sweep(lambda lr: lr * 2, {"lr": [3]}, name="f", metric="m", retries=0)
+    words = [sys.executable, "-m", "hostler", "retry", "f"]
+    done = subprocess.run(words, capture_output=True, text=True)
+    assert "f: its function is in no file: with the one that was last submitted" in done.stderr
+    assert broken.wait(60).rows()[0].metrics["m"] == 6
+
+
+def test_function_in_no_file_is_refused_where_code_comes_from_git() -> None:
+    Path("hostler.yaml").write_text("git: https://example.org/a.git\n")
+    with pytest.raises(UsageError, match=r"lambda is not in a file, and the code .* comes from https://ex"):
+        hostler.sweep(lambda lr: lr, {"lr": [1]})

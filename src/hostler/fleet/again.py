@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import asdict
 
 from hostler import settings
 from hostler.errors import UsageError
@@ -12,7 +11,7 @@ from hostler.records.launch import serving
 from hostler.records.rows import Row, rows
 from hostler.records.run import control
 from hostler.records.sweep import deadline, sweeps
-from hostler.spec.job import Job
+from hostler.spec.job import Job, source_facts
 from hostler.spec.states import DONE, ENDED, PAUSED, PRUNED, QUEUED, RUNNING, STOPPED
 from hostler.store import Store
 
@@ -45,7 +44,7 @@ def _reopen(store: Store, job: Job, row: Row) -> str:
     if row.state in (STOPPED, PAUSED):
         return control.resume(store, row.key, by=BY)
     fresh = row.state == DONE
-    return control.retry(store, row.key, by=BY, source=asdict(job.source), fresh=fresh, lost=row.stale)
+    return control.retry(store, row.key, by=BY, source=source_facts(job.source), fresh=fresh, lost=row.stale)
 
 
 def lift_if_allowed(store: Store, job: Job) -> None:

@@ -11,7 +11,7 @@ import json
 import os
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -20,10 +20,11 @@ from hostler.errors import MachineError, MissingError, UsageError
 from hostler.fleet import library
 from hostler.fleet.snapshot import secrecy, snapshot
 from hostler.fleet.snapshot.ignore import OWN_FILE
+from hostler.fleet.snapshot.tree import Tree
 from hostler.records import project as projects
 from hostler.records.run.log import RunKey
 from hostler.records.sweep import sweeps
-from hostler.spec.job import DataItem, Job, Source
+from hostler.spec.job import DataItem, Job, Source, source_facts
 from hostler.spec.names import slug
 from hostler.spec.project import GitSource, Project
 from hostler.spec.script import script_at, suggestion
@@ -32,6 +33,7 @@ from hostler.store import Store
 from hostler.store.registry import check, is_folder
 
 if TYPE_CHECKING:
+    from hostler.fleet.function import Packed
     from hostler.records.run.state import RunState
 
 
@@ -142,20 +144,24 @@ def submit(
 
 
 def bring_code(
-    store: Store, project: Project, needed: Sequence[str] = (), leave: str = ""
+    store: Store,
+    project: Project,
+    needed: Sequence[str] = (),
+    leave: str = "",
+    function: Packed | None = None,
 ) -> tuple[Source, tuple[str, ...]]:
     """Today's code of the project, in the store, and hostler itself. `needed`: files it must hold;
-    `leave`: one that is none of it."""
-    source, notes = _bring_own(store, project, needed, leave)
+    `leave`: one that is none of it; `function`: one that is in no file."""
+    source, notes = _bring_own(store, project, needed, leave, function)
     return replace(source, library=library.bring(store)), notes
 
 
 def _bring_own(
-    store: Store, project: Project, needed: Sequence[str], leave: str
+    store: Store, project: Project, needed: Sequence[str], leave: str, function: Packed | None
 ) -> tuple[Source, tuple[str, ...]]:
     if project.git is not None:
         return _git(project.git), ()
-    taken = _taken(store, project, leave)
+    taken = _taken(store, project, leave, function)
     check_taken(needed, {name for name, _ in taken.files})
     if any(entry.at for entry in project.data.values()):
         from hostler.fleet.snapshot import data  # with uploads that go on where they were cut
@@ -163,7 +169,8 @@ def _bring_own(
         data.check_places(project.data.values(), project.root, {name for name, _ in taken.files})
     secrecy.check_code(project.secrets, project.root, taken.files)
     snapshot.upload(store, replace(taken, diff=secrecy.covered(project.secrets, taken.diff)))
-    return Source(snapshot=taken.sha, commit=taken.commit, dirty=taken.dirty), taken.notes
+    sha = function.sha if function else None
+    return Source(snapshot=taken.sha, commit=taken.commit, dirty=taken.dirty, function=sha), taken.notes
 
 
 def code_mark(store: Store, project: Project, leave: str = "") -> str:
@@ -179,10 +186,13 @@ def _git(code: GitSource) -> Source:
     return gitref.source(f"{code.url}@{code.ref}" if code.ref else code.url, code.token_secret)
 
 
-def _taken(store: Store, project: Project, leave: str) -> snapshot.Snapshot:
+def _taken(store: Store, project: Project, leave: str, function: Packed | None = None) -> snapshot.Snapshot:
+    def bring(tree: Tree) -> Tree:
+        return tree.bring(function.file, function.path, function.sha) if function else tree
+
     exclude = (*_own_store(store), *((project.root / leave,) if leave else ()))
     with _writing_to_the_cache():
-        return snapshot.take(project.root, settings.sizes(), exclude=exclude)
+        return snapshot.take(project.root, settings.sizes(), exclude=exclude, bring=bring)
 
 
 def bring_data(store: Store, project: Project) -> tuple[DataItem, ...]:
@@ -249,7 +259,7 @@ def _continued(store: Store, old: Job, job: Job) -> Submitted | None:
         return Submitted(old, "reopened", (_went_on(state),), state.attempt)
     if state.state in (FAILED, DIVERGED):
         _renew(store, old, job)
-        control.retry(store, key, source=asdict(job.source))
+        control.retry(store, key, source=source_facts(job.source))
         notes = (_went_on(state) + ", with today's code and settings",)
         return Submitted(old, "reopened", notes, state.attempt)
     return Submitted(old, "continues")

@@ -9,6 +9,7 @@ import os
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 from hostler import settings
 from hostler.errors import UsageError
@@ -32,6 +33,9 @@ from hostler.spec.names import slug
 from hostler.spec.rounds import Round
 from hostler.spec.script import script_at
 from hostler.store import Store
+
+if TYPE_CHECKING:
+    from hostler.fleet.function import Packed
 
 
 @dataclass(frozen=True)
@@ -70,6 +74,7 @@ def draft_sweep(file: SweepFile) -> Job:
         prune=file.prune,
         budget=file.budget,
         parallel=file.parallel,
+        auto=file.auto,
     )
     secrecy.check_parameters(job, [file.parameters, file.sections])
     found = read_space(file)
@@ -138,14 +143,16 @@ def submit_sweep(
     job: Job,
     *,
     anew: bool = False,
+    function: Packed | None = None,
     pause: Callable[[float], None] = time.sleep,
 ) -> Swept:
     """Bring code and data along and write the round, unless there is nothing new in it. `anew`: in place of
-    what is there, which lies in the trash. Once it has returned, nobody starts a run that it dropped."""
+    what is there, which lies in the trash. `function`: what it runs, if that is in no file. Once it has
+    returned, nobody starts a run that it dropped."""
     upstream.check(store, job)
     needed = required_files(file.project, job)
     open_project(store, file.project)
-    source, notes = bring_code(store, file.project, needed, leave=job.file)
+    source, notes = bring_code(store, file.project, needed, leave=job.file, function=function)
     job = replace(job, source=source, data=bring_data(store, file.project))
     done = _write(store, job, anew=anew)
     if done.edit.dropped and serving.look(store).serves(done.job.name):

@@ -105,6 +105,7 @@ class Source:
     commit: str | None = None  # of the working tree at submission, where it was a git checkout
     library: str | None = None  # sha256 of library/<sha256>.zip: the hostler that submitted it
     dirty: bool = False  # the working tree differed from the commit (the diff lies in the snapshot's record)
+    function: str | None = None  # sha256 of the packed function in the snapshot, where it is in no file
 
     @property
     def mark(self) -> str:
@@ -216,6 +217,7 @@ class Job:
     prune: Mapping[str, Any] = field(default_factory=dict)
     budget: Budget = field(default_factory=Budget)
     parallel: int | None = None  # runs at once, on all workers together
+    auto: bool = False  # `parallel: auto`: as many as fit on each machine, by measure
     together: Together = field(default_factory=Together)  # which of its runs may share a process
     init: Mapping[str, str] = field(default_factory=dict)  # the run that all begin from; see inputs.py
 
@@ -328,11 +330,12 @@ def mark(name: str, command: tuple[str, ...], params: Params, repeat: int = 0) -
 
 @lru_cache(maxsize=16)
 def _source_facts(source: Source) -> dict[str, Any]:
-    return asdict(source)
+    facts = asdict(source)
+    return facts if source.function else {k: v for k, v in facts.items() if k != "function"}
 
 
 def source_facts(source: Source) -> dict[str, Any]:
-    """Where the code is from, as a record."""
+    """Where the code is from, as a record; as older versions read it, unless a function is packed in it."""
     return dict(_source_facts(source))
 
 

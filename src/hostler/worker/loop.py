@@ -38,7 +38,7 @@ from hostler.worker.machine import Machine
 from hostler.worker.machine_fate import Ended
 from hostler.worker.pulse import Pulse
 from hostler.worker.run import run_folders
-from hostler.worker.run.conclude import LEAVING, PREEMPTED, STORELESS
+from hostler.worker.run.conclude import CROWDED, LEAVING, PREEMPTED, STORELESS
 from hostler.worker.run.execution import Execution
 from hostler.worker.shared.process import SharedProcess, SharingLimits
 from hostler.worker.sweep_finisher import Lookback
@@ -99,6 +99,7 @@ class Worker:
         self._sharing = SharingLimits()
         self._refused = False  # this machine won't do for a run that others may do
         self._busy_at = machine.clock()
+        self._unsaid: dict[str, str] = {}  # by sweep: a line for the log of its next run
         self._timed = -math.inf  # when deadlines were last looked at
 
     def tell(self, reason: str) -> None:
@@ -140,6 +141,7 @@ class Worker:
             self._pulse.stop()
             self._close_sweeps()
             self._silence()
+            self._room.close()
             self._m.broom.finish()
             run_folders.end(self._m.cache, self._m.session)
 
@@ -151,6 +153,7 @@ class Worker:
             if self._pulse.lost:
                 self._give_up(self._pulse.lost)
                 return
+            self._measure()
             self._reap()
             self._keep_deadlines()
             if self._spent() and not self._running:
@@ -201,21 +204,27 @@ class Worker:
             return None
 
     def _find(self, offer: Offer, *, whole: bool) -> Found:
+        places: dict[str, Placement] = {}  # by sweep, as they were found: memory may become less meanwhile
+
+        def fits(job: Job) -> bool:
+            place = self._room.find(offer, job)
+            if isinstance(place, Placement):
+                places[job.name] = place
+            return isinstance(place, Placement)
+
         found = self._finder.find(
-            lambda ask: isinstance(self._room.find(offer, ask), Placement),
+            fits,
             self._room.can_ever,
             whole=whole,
             mine=[execution.attempt.key.run for execution in self._running],
         )
         if found.taken:
-            placement = self._room.find(offer, found.taken.job.resources)
-            assert isinstance(placement, Placement)
-            self._room.take(placement)
+            placement = places[found.taken.job.name]
+            self._room.take(placement, found.taken.job)
             self._start_all(found.taken, placement)
         if found.joined:
-            placement = self._room.find(offer, found.joined.job.resources)
-            assert isinstance(placement, Placement)
-            self._room.take(placement)
+            placement = places[found.joined.job.name]
+            self._room.take(placement, found.joined.job)
             self._join(found.joined, placement)
         return found
 
@@ -270,6 +279,8 @@ class Worker:
             rate=rate,
             shared=shared,
         )
+        if line := self._unsaid.pop(taken.job.name, ""):
+            execution.note(line)
         self._m.say(f"{execution.attempt.key.run}: attempt {taken.attempt.number} starts")
         self._hold(execution)
 
@@ -296,6 +307,26 @@ class Worker:
         execution.start()
         self._terms.took(execution.attempt.key.run)
 
+    def _measured(self) -> list[Execution]:
+        return [one for one in self._running if isinstance(one, Execution) and one.peak]
+
+    def _measure(self) -> None:
+        """Heed what runs of sweeps with `parallel: auto` use; one of them goes where memory runs out."""
+        runs = self._measured()
+        lines = self._room.measure((one.job, one.placement, one.peak) for one in runs if one.peak)
+        for line in lines:
+            self._chosen(line)
+        for one in runs if lines else ():
+            one.charge(self._rate_of(self._room.held(one.placement, one.job)))
+        going = any(one.stopping for one in runs)
+        if len(runs) > 1 and not going and self._room.crowded:
+            self._m.say(f"{runs[-1].attempt.key.run}: goes, as this machine is nearly out of memory")
+            runs[-1].stop(CROWDED)
+
+    def _chosen(self, line: str) -> None:
+        self._m.say(line)
+        self._unsaid[line.partition(":")[0]] = line
+
     def _reap(self) -> None:
         for execution in list(self._running):
             over = not execution.is_alive()  # asked once: it may end at any moment
@@ -311,6 +342,7 @@ class Worker:
         return one is not other and one.placement is other.placement and one not in self._gave_back
 
     def _bury(self, execution: Execution | Member) -> None:
+        self._measure()  # its last peak
         self._lookback.had(execution.attempt.key.sweep)
         self._running.remove(execution)
         self._gave_back.remove(execution)
@@ -323,6 +355,8 @@ class Worker:
         if isinstance(execution, Execution) and execution.rejection:
             key = execution.attempt.key
             self._sharing.heed(execution.job, key.index, key.run, execution.rejection)
+        if isinstance(execution, Execution) and (line := self._room.strain(execution.job, execution.kind)):
+            self._chosen(line)
         if execution.outcome == "failed" and isinstance(execution, Execution):
             self._halt_if_repeated(execution.attempt.key.sweep)
 

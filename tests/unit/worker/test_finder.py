@@ -180,7 +180,7 @@ def test_only_the_first_few_are_reached_for() -> None:
 def test_sweep_that_does_not_fit_does_not_hide_another() -> None:
     scene = Scene(job("a", resources=Resources(cpus=9)), job("b"))
     finder = scene.finder()
-    found = finder.find(lambda ask: ask.cpus is None, lambda ask: True, whole=True)
+    found = finder.find(lambda job: job.resources.cpus is None, lambda ask: True, whole=True)
     assert found.taken and found.taken.job.name == "b"
 
 

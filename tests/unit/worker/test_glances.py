@@ -59,7 +59,7 @@ def test_worker_with_an_empty_share_takes_from_the_others() -> None:
 
 def test_a_sweep_that_does_not_fit_is_passed_over() -> None:
     queue = queue_of(4, resources=Resources(gpus=1))
-    assert list(Glances(random.Random(1)).choose([queue], lambda ask: not ask.gpus, Place())) == []
+    assert list(Glances(random.Random(1)).choose([queue], lambda job: not job.resources.gpus, Place())) == []
 
 
 def test_glance_sees_only_untouched_runs_from_its_start() -> None:

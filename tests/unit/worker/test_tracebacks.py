@@ -83,3 +83,21 @@ def test_colours_and_progress_bars_do_not_hide_it() -> None:
 
 def test_traceback_cut_off_by_the_logs_end_does_not_count() -> None:
     assert tracebacks.last(SIMPLE.rpartition("\n")[0]) is None
+
+
+CELLS = """Traceback (most recent call last):
+  Cell In[3], line 5, in train
+    return net(batch)
+           ^^^^^^^^^^
+  File "/lib/torch/nn.py", line 90, in forward
+    raise ValueError("shape")
+ValueError: shape
+"""
+
+
+def test_innermost_cell_of_a_notebook_is_named_with_its_line() -> None:
+    found = tracebacks.last(CELLS)
+    assert found is not None
+    assert (found.cell, found.where) == ("Cell In[3], line 5: return net(batch)", "/lib/torch/nn.py:90")
+    bare = tracebacks.last("Traceback (most recent call last):\n  Cell In[1], line 2, in f\nKeyError: 1\n")
+    assert bare is not None and (bare.cell, bare.where) == ("Cell In[1], line 2", "Cell In[1]:2")

@@ -19,7 +19,7 @@ from hostler.records.run.history import Event, Try
 from hostler.records.run.run_details import Dossier
 from hostler.records.run.tracked import Tracked
 from hostler.records.sweep.error_groups import advice
-from hostler.spec.job import Source
+from hostler.spec.job import Source, source_facts
 from hostler.spec.states import PAUSED, QUEUED, RUNNING, STOPPED
 from hostler.spec.units import show_duration, show_size
 
@@ -45,7 +45,7 @@ def facts(found: Dossier) -> dict[str, Any]:
         "title": job.title,
         "chosen": found.chosen,
         "command": command_line(found),
-        "source": asdict(job.source),
+        "source": source_facts(job.source),
         "totals": found.metrics,
         "recognised": found.recognised,
         "result": found.result,

@@ -8,10 +8,12 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from hostler.backends.registry import HERE
 from hostler.cli.terminal import output
 from hostler.fleet import option_forms
 from hostler.spec.project import Fleet
 from hostler.spec.units import show_duration
+from hostler.worker.claim.room import at_a_time, offer
 
 if TYPE_CHECKING:
     from hostler.fleet.preview import Outlook  # with all that submits; `status` shows only lines
@@ -93,6 +95,9 @@ def cost(found: Outlook, fleet: Fleet) -> float | None:
 
 
 def _takes(found: Outlook, fleet: Fleet) -> Iterator[str]:
+    if found.open > 1 and fleet.backend == HERE and fleet.workers == 1:
+        line = at_a_time(found.job, offer(slots=fleet.slots, cpus=None, gpus=None))
+        yield from [f"  {line}"] if line else []
     at_once = fleet.workers * (fleet.slots or 1)
     at_once = min(found.job.parallel or at_once, at_once)
     if found.seconds is not None and found.open:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict
 from typing import Any
 
 import click
@@ -19,7 +18,7 @@ from hostler.fleet.snapshot import changes
 from hostler.records.rows import Row
 from hostler.records.run import control
 from hostler.records.sweep import sweeps
-from hostler.spec.job import Job, Source
+from hostler.spec.job import Job, Source, source_facts
 from hostler.spec.states import DIVERGED, FAILED, RUNNING
 from hostler.store import Store
 
@@ -84,22 +83,34 @@ class _TodaysCode:
 
     def source(self, row: Row) -> dict[str, Any]:
         job = sweeps.load(self._store, row.sweep)
+        if job.source.function:
+            self._keep_function(job)
+            return source_facts(job.source)
         new = self._today(job.file)
         state = control.state_of(self._store, row.key)
         old = sweeps.with_source(job, state).source
         self._check(job, old, new)
         submit.renew(self._store, here.project(), job)
         self._tell(old, new)
-        return asdict(new)
+        return source_facts(new)
 
     def renew(self, name: str) -> None:
         """Give today's code to the runs of a sweep that no worker has taken yet."""
         job = sweeps.load_spec(self._store, name)[0]
+        if job.source.function:
+            return
         new = self._today(job.file)
         self._check(job, job.source, new)
         self._tell(job.source, new)
         if sweeps.give_code(self._store, name, new):
             click.echo(f"hostler: {name}: what waits runs with today's code, too", err=True)
+
+    def _keep_function(self, job: Job) -> None:
+        """A function that is in no file is as it was last submitted."""
+        if job.source.snapshot not in self._told:
+            self._told.add(job.source.snapshot)
+            said = "its function is in no file: with the one that was last submitted"
+            click.echo(f"hostler: {job.name}: {said} (hostler.sweep submits a changed one)", err=True)
 
     def _today(self, file: str) -> Source:
         if file not in self._taken:

@@ -64,11 +64,12 @@ def retry(**given: Any) -> int:
 
 @click.command()
 @click.argument("sweep")
-@click.argument("number", metavar="N|none")
+@click.argument("number", metavar="N|none|auto")
 @options.store_option
 @options.json_option
 def parallel(**given: Any) -> int:
-    """Let at most N runs of a sweep run at once, on all workers together; `none` takes the bound away.
+    """Let at most N runs of a sweep run at once, on all workers together; `none` takes the bound away,
+    `auto` has each machine measure how many fit.
 
     Workers know within a beat. What runs already goes on; nothing more is started until there is room.
     """

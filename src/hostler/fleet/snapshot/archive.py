@@ -72,15 +72,16 @@ def _write(tree: Tree, sink: BinaryIO, disturbed: list[str]) -> None:
     ) as tar:
         for node in tree.nodes:
             if node.kind == FILE:
-                _add_file(tar, tree.root, node, disturbed)
+                _add_file(tar, tree, node, disturbed)
             else:
                 tar.addfile(_info(node))
 
 
-def _add_file(tar: tarfile.TarFile, root: Path, node: TreeNode, disturbed: list[str]) -> None:
+def _add_file(tar: tarfile.TarFile, tree: Tree, node: TreeNode, disturbed: list[str]) -> None:
+    brought = tree.brought.get(node.name)
     try:
         # not through a link that took the file's place, nor waiting on a pipe that did
-        handle = os.open(root / node.name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+        handle = os.open(brought or tree.root / node.name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
     except OSError as error:
         disturbed.append(f"{shown(node.name)}: {error.strerror}, left out")
         return
@@ -88,7 +89,9 @@ def _add_file(tar: tarfile.TarFile, root: Path, node: TreeNode, disturbed: list[
         size = os.fstat(file.fileno()).st_size
         tar.addfile(_info(node, size), cast("BinaryIO", _Exactly(file, size)))
         after = os.fstat(file.fileno())
-    if (after.st_mtime_ns, after.st_ctime_ns, after.st_ino) != node.stamp or after.st_size != size:
+    if brought is None and (
+        (after.st_mtime_ns, after.st_ctime_ns, after.st_ino) != node.stamp or after.st_size != size
+    ):
         disturbed.append(f"{shown(node.name)}: changed while it was read")
 
 

@@ -45,6 +45,16 @@ def check_code(names: Iterable[str], root: Path, files: Iterable[tuple[str, int]
             )
 
 
+def check_bytes(names: Iterable[str], what: str, data: bytes) -> None:
+    """The same for what is in no file of the project."""
+    for name, value in _long(names).items():
+        if value.encode("utf-8", "surrogateescape") in data:
+            raise UsageError(
+                f"{what} holds the value of {name}, and is part of the code that is sent",
+                hint=f"read {name} from the environment inside the function",
+            )
+
+
 def covered(names: Iterable[str], text: str | None) -> str | None:
     """The text without their values."""
     for value in _long(names).values():

@@ -48,14 +48,16 @@ def take(
     limits: Sizes,
     *,
     exclude: tuple[Path, ...] = (),
+    bring: Callable[[Tree], Tree] = lambda tree: tree,
     cache: Path | None = None,
     clock: Callable[[], float] = time.time,
 ) -> Snapshot:
-    """Pack the folder, unless nothing in it was written to since it was last packed."""
+    """Pack the folder, unless nothing in it was written to since it was last packed. `bring` adds files that
+    lie elsewhere."""
     if not folder.is_dir():
         raise MissingError(f"the folder {folder} does not exist")
     git = read(folder)
-    tree = _without_made(_scan(folder, git, exclude), cache or env.cache_dir())
+    tree = bring(_without_made(_scan(folder, git, exclude), cache or env.cache_dir()))
     check_size(tree, limits)
     place = (cache or env.cache_dir()) / "snapshots"
     sha, disturbed = _packed(tree, place, memo.of(folder, place.parent, place.name), clock())

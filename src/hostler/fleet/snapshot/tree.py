@@ -11,8 +11,8 @@ import hashlib
 import json
 import os
 import stat
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from operator import attrgetter
 from pathlib import Path
 from typing import NamedTuple
@@ -45,6 +45,13 @@ class Tree:
     root: Path
     nodes: tuple[TreeNode, ...]
     left_out: tuple[str, ...] = ()  # one line each: what could not be taken along, and why
+    brought: Mapping[str, Path] = field(default_factory=dict)  # files that lie elsewhere, named by content
+
+    def bring(self, name: str, path: Path, sha: str) -> Tree:
+        """The tree with a file of this content that is not under its root."""
+        node = TreeNode(name, FILE, path.stat().st_size, target=sha)
+        nodes = sorted([*self.nodes, node], key=lambda node: os.fsencode(node.name))
+        return replace(self, nodes=tuple(nodes), brought={**self.brought, name: path})
 
     @property
     def files(self) -> tuple[TreeNode, ...]:

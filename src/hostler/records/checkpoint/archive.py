@@ -41,6 +41,7 @@ from hostler.records.series import packing, segments
 from hostler.records.series.curve_columns import tracks
 from hostler.records.series.segments import Segment
 from hostler.records.sweep import sweeps
+from hostler.spec.job import source_facts
 from hostler.spec.states import DONE, PRUNED
 from hostler.store import NotFound, Store
 
@@ -190,7 +191,7 @@ def enter(store: Store, one: ArchivedRun, terms: ArchiveTerms, say: Say = lambda
         "host": end.get("host"),
         "ended": end.get("at"),
         "command": list(job.command_of(key.index)),
-        "source": asdict(sweeps.with_source(job, state).source),
+        "source": source_facts(sweeps.with_source(job, state).source),
         "data": [asdict(item) for item in job.data],
         "environment": surroundings.of_attempt(store, one.run, state.attempt, entries),
     }

@@ -25,6 +25,7 @@ from hostler.spec.nearest import did_you_mean
 from hostler.spec.project import Project
 
 SCRIPTS = (".py", ".sh", ".ipynb")
+AUTO = "auto"
 NO_COMMAND = "no command here or in hostler.yaml"
 
 
@@ -43,6 +44,7 @@ class SweepFile:
     prune: dict[str, Any] = field(default_factory=dict)
     budget: Budget = field(default_factory=Budget)
     parallel: int | None = None
+    auto: bool = False  # `parallel: auto`
     together: int | None = None  # runs in one process at most; 1: each has its own; None: the trainer says
     path: pathlib.Path = pathlib.Path("sweep.yaml")  # absolute
     document: Document | None = None  # for the lines of later complaints
@@ -91,7 +93,8 @@ def parse_sweep(
         objectives=objectives,
         prune=given.prune or {},
         budget=Budget(**given.budget.model_dump(exclude_unset=True)) if given.budget else Budget(),
-        parallel=given.parallel,
+        parallel=None if isinstance(given.parallel, str) else given.parallel,
+        auto=given.parallel == AUTO,
         together=1 if given.together is False else None if given.together is True else given.together,
         path=path,
         document=document,
@@ -148,6 +151,12 @@ def _together(value: object) -> object:
     raise ValueError(f"{value!r} is not true, false or how many at most (1 or more)")
 
 
+def _parallel(value: object) -> object:
+    if value == AUTO or (isinstance(value, int) and not isinstance(value, bool)):
+        return value
+    raise ValueError(f"{value!r} is neither a number of runs nor auto")
+
+
 _OneMetric = Annotated[_Metric, BeforeValidator(_named)]
 _Anything = WithJsonSchema({})
 
@@ -161,7 +170,7 @@ class _SweepTable(parse._ProjectTable):
     seed: Annotated[int, Field(ge=0)] | None = None
     prune: Annotated[dict[str, Any], BeforeValidator(_pruner), _Anything] | None = None
     budget: _BudgetTable | None = None
-    parallel: Count | None = None
+    parallel: Annotated[Count | Literal["auto"], BeforeValidator(_parallel)] | None = None
     together: Annotated[bool | Count, BeforeValidator(_together)] | None = None
 
     @model_validator(mode="after")

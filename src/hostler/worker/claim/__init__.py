@@ -8,6 +8,7 @@ claimer.py         claims a run; answers for a holder that is gone
 untouched_runs.py  candidates that nobody has touched
 search_client.py   asks a sweep's search for the next run
 room.py            what this machine offers and has free
+measures.py        needs of runs with `parallel: auto`, and how many of them fit
 slots.py           whether a run fits, and what it gets
 gpus.py            GPUs that a worker may use
 memory.py          memory that runs may have

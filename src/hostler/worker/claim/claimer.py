@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 
 from hostler.errors import DamagedError, NewerFormatError
 from hostler.records.checkpoint import checkpoints
@@ -21,7 +21,7 @@ from hostler.records.sweep import deadline, sweeps
 from hostler.records.sweep.concurrency import Turns
 from hostler.records.sweep.queue import OpenRun, Queue
 from hostler.settings import Timing
-from hostler.spec.job import Job
+from hostler.spec.job import Job, source_facts
 from hostler.spec.states import FAILED, PAUSED, QUEUED, RUNNING, STOPPED
 from hostler.store import NotFound, Store
 from hostler.worker.claim.claimant import Claimant
@@ -76,7 +76,7 @@ class Claimer:
             after = Lost(state.attempt, any(place.attempt == state.attempt for place in saved))
             if not self._is_finished(run, saved) and self._settle(run_log, run, after, queue.job):
                 return None
-        source = asdict(sweeps.with_source(queue.job, state).source)
+        source = source_facts(sweeps.with_source(queue.job, state).source)
         entry = Claim(self._claimant.session, after, until, {**self._claimant.facts, "source": source})
         attempt = claim(self._store, run_log, self._timing.lease, self._clock, entry)
         if attempt is None:

@@ -29,7 +29,7 @@ from hostler.store import Store
 from hostler.worker.claim import untouched_runs
 from hostler.worker.claim.claimant import Claimant, Scope
 from hostler.worker.claim.claimer import Claimer, Taken
-from hostler.worker.claim.open_runs import Fits, Open, Sessions, by_urgency, sort_open
+from hostler.worker.claim.open_runs import CanEver, Fits, Open, Sessions, by_urgency, sort_open
 from hostler.worker.claim.search_client import Asker, Promoted, asks
 from hostler.worker.claim.served_sweeps import ServedSweeps
 from hostler.worker.claim.untouched_runs import Glances
@@ -86,7 +86,7 @@ class Finder:
         self._went_through = -math.inf  # the last one that looked at ended runs, too: first thing, if idle
 
     def find(
-        self, fits: Fits, can_ever: Fits, *, whole: bool = False, mine: Iterable[str] | None = None
+        self, fits: Fits, can_ever: CanEver, *, whole: bool = False, mine: Iterable[str] | None = None
     ) -> Found:
         """Claim one run that fits now: one that nobody has touched, from a glance; else, and once a lease,
         whatever a deep look finds. `can_ever`: would it fit on this machine when empty? `mine`: the runs
@@ -121,7 +121,7 @@ class Finder:
             if queue.job.resources.nodes == 1 and not self._claimer.is_full(queue.job)
         ]
         for queue in queues:
-            promoted = self._asker.promotion(queue) if fits(queue.job.resources) else None
+            promoted = self._asker.promotion(queue) if fits(queue.job) else None
             if promoted and (taken := self._claimer.take(queue, promoted.run, promoted.until)):
                 return taken
         for queue, run in self._glances.choose(queues, fits, self._place):
@@ -130,7 +130,7 @@ class Finder:
                 return taken
         return None
 
-    def _search(self, fits: Fits, can_ever: Fits, *, whole: bool, mine: Iterable[str] | None) -> Found:
+    def _search(self, fits: Fits, can_ever: CanEver, *, whole: bool, mine: Iterable[str] | None) -> Found:
         left = self._sweeps.load()
         opens = self._sweeps.open_runs(whole=whole)
         sessions = self._sessions(opens)
@@ -176,7 +176,7 @@ class Finder:
         startable = [
             (queue, run)
             for queue, run in free
-            if fits(queue.job.resources)
+            if fits(queue.job)
             and self._claimer.may_start(queue, run)
             and not (waits and queue.job.resources.nodes > 1)
         ]
@@ -186,7 +186,7 @@ class Finder:
         return next((taken for taken in claims if taken), None)
 
     def _ask(
-        self, fits: Fits, can_ever: Fits, opens: list[Open], queued: set[str]
+        self, fits: Fits, can_ever: CanEver, opens: list[Open], queued: set[str]
     ) -> tuple[Taken | None, int]:
         """Ask the searches of sweeps with an empty queue; if no run came of it, how many of them
         may want one later."""
@@ -194,7 +194,7 @@ class Finder:
         for queue in self._sweeps:
             if not asks(queue.job) or not can_ever(queue.job.resources) or queue.job.name in queued:
                 continue
-            ready = fits(queue.job.resources) and not self._claimer.is_full(queue.job)
+            ready = fits(queue.job) and not self._claimer.is_full(queue.job)
             if not ready or not self._sweeps.stands(queue.job.name):
                 becoming += 1
                 continue

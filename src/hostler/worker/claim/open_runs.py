@@ -7,11 +7,12 @@ from dataclasses import dataclass, field
 
 from hostler.records.run.state import RunState
 from hostler.records.sweep.queue import OpenRun, Queue
-from hostler.spec.job import Resources
+from hostler.spec.job import Job, Resources
 from hostler.spec.states import PAUSED, QUEUED, RUNNING
 from hostler.worker.claim.claimant import Claimant
 
-Fits = Callable[[Resources], bool]
+Fits = Callable[[Job], bool]  # whether one more run of this sweep fits now
+CanEver = Callable[[Resources], bool]
 Open = tuple[Queue, OpenRun]
 
 
@@ -39,7 +40,7 @@ def sort_open(
     opens: Iterable[Open],
     claimant: Claimant,
     sessions: Sessions,
-    can_ever: Fits,
+    can_ever: CanEver,
     mine: Collection[str] | None = None,
 ) -> OpenRuns:
     """`can_ever`: would a run fit on this machine when empty? `mine`: the runs that this session carries out;

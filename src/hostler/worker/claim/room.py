@@ -9,18 +9,20 @@ from __future__ import annotations
 import fcntl
 import os
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
 from hostler import env
-from hostler.spec.job import Resources
+from hostler.spec.job import Job, Resources
 from hostler.spec.names import slug
-from hostler.worker.claim import memory
+from hostler.worker.claim import measures, memory
 from hostler.worker.claim.gpus import strangers, visible
-from hostler.worker.claim.slots import NEVER, Device, Offer, Placement, place
+from hostler.worker.claim.measures import SPARE, Measures, asked, is_measured, spared
+from hostler.worker.claim.slots import NEVER, Device, Offer, Placement, asks_nothing, most, place
 from hostler.worker.run import nvml
+from hostler.worker.run.meter import Peak
 from hostler.worker.run.nvml import GPU
 
 Say = Callable[[str], None]
@@ -33,13 +35,28 @@ class Room:
         locks: GpuLocks | None = None,
         read: Callable[[], Sequence[GPU]] | None = None,
         problem: str = "",
+        available: Callable[[], int | None] = memory.available,
+        promises: memory.Promises | None = None,
     ) -> None:
+        """`available`: bytes of memory that nothing uses now."""
         self.offer, self._problem = offer, problem  # why there are no GPUs, as far as the driver tells
         self._locks = locks or GpuLocks()
         self._read = read or nvml.gpus
-        self._taken: list[Placement] = []
+        self._placed: list[tuple[Placement, Job | None]] = []
+        self._available, self._promises = available, promises or memory.Promises()
+        self._measures = Measures(offer)
+        self._growth = 0  # bytes that measured runs here may still take
         self._named: set[str] = set()
         self.never: list[str] = []  # why some runs will never fit here
+
+    @property
+    def _taken(self) -> list[Placement]:
+        """The part that each run holds: one of a measured sweep what it was measured to need."""
+        return [self.held(placement, job) for placement, job in self._placed]
+
+    def held(self, placement: Placement, job: Job | None) -> Placement:
+        need = self._measures.need(job) if job and is_measured(job) else None
+        return measures.held(placement, job.resources, need, self.offer) if job and need else placement
 
     @property
     def full(self) -> bool:
@@ -49,7 +66,7 @@ class Room:
 
     @property
     def empty(self) -> bool:
-        return not self._taken
+        return not self._placed
 
     @contextmanager
     def reserved(self, say: Say) -> Iterator[Offer]:
@@ -62,8 +79,53 @@ class Room:
                 if not any(device.id in one.devices for one in self._taken):
                     self._locks.release(device.id)
 
-    def find(self, offer: Offer, ask: Resources) -> Placement | str:
-        return place(offer, self._taken, ask)
+    def find(self, offer: Offer, job: Job) -> Placement | str:
+        """A placement for one more run of this sweep, or why there is none."""
+        if not is_measured(job):
+            return place(offer, self._taken, job.resources)
+        need = self._measures.need(job)
+        if not self._placed:  # one is always carried out
+            found = place(spared(offer), (), asked(job.resources, need, self.offer)) if need else ""
+            return found if isinstance(found, Placement) else place(offer, (), job.resources)
+        if need is None:
+            if any(other and other.name == job.name for _, other in self._placed):
+                return "the first run of this sweep here is being measured"
+            return place(offer, self._taken, job.resources)
+        ask = asked(job.resources, need, self.offer)
+        found = place(spared(offer), self._taken, ask)
+        return found if isinstance(found, str) or self._has_free(ask.memory or 0) else "less memory is free"
+
+    def _has_free(self, size: int) -> bool:
+        """Whether so much memory is free, whoever uses the rest, once all runs here have grown."""
+        free = self._available()
+        if free is None:
+            return True
+        self._promises.write(self._growth + size)  # before others' are read: theirs is after ours, or seen
+        fits = free - self._growth - self._promises.others() - size >= SPARE * self.offer.memory
+        if not fits:
+            self._promises.write(self._growth)
+        return fits
+
+    def measure(self, uses: Iterable[tuple[Job, Placement, Peak]]) -> list[str]:
+        """Heed what measured runs have used so far; lines to say."""
+        lines, growth = list[str](), 0
+        for job, placement, peak in uses:
+            lines.append(self._measures.take(job, peak))
+            if (need := self._measures.need(job)) and any(one is placement for one, _ in self._placed):
+                growth += max(0, (asked(job.resources, need, self.offer).memory or 0) - peak.held)
+        self._growth = growth
+        self._promises.write(growth)
+        return [line for line in lines if line]
+
+    def strain(self, job: Job, kind: str) -> str:
+        """A run of this sweep ended out of memory; a line to say."""
+        return self._measures.strain(job, kind) if is_measured(job) else ""
+
+    @property
+    def crowded(self) -> bool:
+        """Whether so little memory is left that a run has to go."""
+        free = self._available() if len(self._placed) > 1 else None
+        return free is not None and free < SPARE * self.offer.memory / 2
 
     def can_ever(self, ask: Resources) -> bool:
         found = place(self.offer, (), ask)
@@ -76,14 +138,19 @@ class Room:
             self.never.append(why)
         return False
 
-    def take(self, placement: Placement) -> None:
-        self._taken.append(placement)
+    def take(self, placement: Placement, job: Job | None = None) -> None:
+        self._placed.append((placement, job))
 
     def give_back(self, placement: Placement) -> None:
-        self._taken.remove(placement)
+        at = next(n for n, (one, _) in enumerate(self._placed) if one is placement)
+        del self._placed[at]
         for device in placement.devices:
-            if not any(device in one.devices for one in self._taken):
+            if not any(device in one.devices for one, _ in self._placed):
                 self._locks.release(device)
+
+    def close(self) -> None:
+        """Nothing runs here any more."""
+        self._promises.close()
 
     def _get(self, device: Device, say: Say) -> bool:
         if any(device.id in one.devices for one in self._taken):
@@ -109,6 +176,19 @@ def offer(*, slots: int | None, cpus: float | None, gpus: str | None) -> Offer:
         gpus=tuple(Device(gpu.uuid, gpu.memory_total) for gpu in shown),
         slots=slots,
     )
+
+
+def at_a_time(job: Job, here: Offer) -> str:
+    """How many runs of a sweep a machine carries out at once, and what allows more; '' where its file says it
+    by resources of its own. Pure."""
+    ask = job.resources
+    if job.auto:
+        return "as many at a time as fit in this machine's memory, once the first run is measured"
+    if ask.nodes > 1 or here.slots is not None or not asks_nothing(ask):
+        return ""
+    word, more = ("gpus: 0.5", replace(ask, gpus=0.5)) if here.gpus else ("cpus: 1", replace(ask, cpus=1.0))
+    now, then = most(here, ask), most(here, more)
+    return f"{now} at a time" + (f"; `resources: {{{word}}}` allows {then}" if then > now else "")
 
 
 def _cpus() -> int:

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from hostler.spec.job import Resources
 
 NEVER = "never: "  # starts every reason that waiting does not mend
+MANY = 10_000  # runs at once, beyond which nobody counts
 GRAIN = 1e-9  # shares are sums of decimal fractions
 
 
@@ -56,11 +57,19 @@ def place(offer: Offer, taken: Sequence[Placement], ask: Resources) -> Placement
     reason = _impossible(offer, ask) or _full(offer, taken, ask)
     if reason:
         return reason
-    alone = _asks_nothing(ask) and offer.slots is None and not offer.gpus
+    alone = asks_nothing(ask) and offer.slots is None and not offer.gpus
     base = Placement(cpus=ask.cpus or 0.0, memory=ask.memory or 0, alone=alone)
     if not _wants_gpu(offer, ask):
         return base
     return _on_part(offer, taken, ask, base) if _is_share(ask) else _on_whole(offer, taken, ask, base)
+
+
+def most(offer: Offer, ask: Resources) -> int:
+    """How many such runs an empty machine holds."""
+    taken: list[Placement] = []
+    while len(taken) < MANY and isinstance(found := place(offer, taken, ask), Placement):
+        taken.append(found)
+    return len(taken)
 
 
 def _impossible(offer: Offer, ask: Resources) -> str:
@@ -89,7 +98,7 @@ def _full(offer: Offer, taken: Sequence[Placement], ask: Resources) -> str:
     if offer.slots is not None and len(taken) >= offer.slots:
         return f"all {offer.slots} slots are taken"
     if any(one.alone for one in taken) or (
-        taken and not offer.gpus and offer.slots is None and _asks_nothing(ask)
+        taken and not offer.gpus and offer.slots is None and asks_nothing(ask)
     ):
         return "a run that asks for no resources has the machine to itself"
     if sum(one.cpus for one in taken) + (ask.cpus or 0) > offer.cpus + GRAIN:
@@ -133,12 +142,12 @@ def _part(device: Device, ask: Resources) -> tuple[float, int]:
     return ask.gpus or (memory / device.memory if device.memory else 1.0), memory
 
 
-def _asks_nothing(ask: Resources) -> bool:
+def asks_nothing(ask: Resources) -> bool:
     return not ask.gpus and ask.gpu_memory is None and ask.cpus is None
 
 
 def _wants_gpu(offer: Offer, ask: Resources) -> bool:
-    spread = _asks_nothing(ask) and bool(offer.gpus) and offer.slots is None
+    spread = asks_nothing(ask) and bool(offer.gpus) and offer.slots is None
     return ask.gpus > 0 or ask.gpu_memory is not None or spread
 
 

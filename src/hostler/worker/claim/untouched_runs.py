@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
 from hostler.records.sweep.queue import OpenRun, Queue
-from hostler.spec.job import Resources
+from hostler.spec.job import Job
 
 DEPTH = 8  # runs of its own that a worker sees in one glance
 TRIES = 4  # lost claims among the others' before somebody else may look
@@ -38,11 +38,11 @@ class Glances:
         self._seen.pop(sweep, None)
 
     def choose(
-        self, queues: Iterable[Queue], fits: Callable[[Resources], bool], place: Place
+        self, queues: Iterable[Queue], fits: Callable[[Job], bool], place: Place
     ) -> Iterator[tuple[Queue, OpenRun]]:
         """Candidates in the order to try them in; whoever takes one asks for no more."""
         for queue in queues:
-            if not fits(queue.job.resources):
+            if not fits(queue.job):
                 continue
             while self._look_on(queue, place):
                 yield from self._popped(queue, self._own[queue.job.name])

@@ -17,7 +17,7 @@ from hostler.records.run.log import RunKey
 from hostler.records.sweep import sweeps
 from hostler.records.sweep.queue import OpenRun, Queue
 from hostler.settings import Timing
-from hostler.spec.job import Job, Resources
+from hostler.spec.job import Job
 from hostler.spec.states import RUNNING
 from hostler.store import Store
 from hostler.worker.run.kinds import DONE, NOT_FINISHED, RANK_LOST
@@ -111,11 +111,11 @@ class Rendezvous:
         return self.forming(opens)
 
     def join(
-        self, gangs: Iterable[Forming], fits: Callable[[Resources], bool], facts: Mapping[str, Any]
+        self, gangs: Iterable[Forming], fits: Callable[[Job], bool], facts: Mapping[str, Any]
     ) -> Joined | None:
         """A place in the oldest that fits."""
         for one in gangs:
-            if fits(one.job.resources):
+            if fits(one.job):
                 gang = Gang(self._store, one.key.run, one.attempt)
                 slot = gang.join({**facts, "session": self._session}, one.job.resources.nodes)
                 if slot is not None:

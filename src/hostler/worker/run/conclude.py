@@ -29,6 +29,7 @@ LEAVING = "leaving"
 UNREACHABLE = "unreachable"
 STORELESS = "storeless"  # its worker has been without the store for too long
 ORPHANED = "orphaned"  # the worker's parent is gone: nobody would restart it
+CROWDED = "crowded"  # its machine is nearly out of memory: the others go on
 RANK_LOST = "rank-lost"  # others of its gang are gone: none of them can go on
 
 GOING = (PREEMPTED, LEAVING, ORPHANED, CAP, STORELESS)  # the worker itself has to go, and soon
@@ -43,6 +44,7 @@ _AFTER_STOP = {
     STORELESS: states.QUEUED,
     ORPHANED: states.QUEUED,
     RANK_LOST: states.QUEUED,
+    CROWDED: states.QUEUED,
     RUNG: states.PAUSED,
     PRUNE: states.PRUNED,
 }

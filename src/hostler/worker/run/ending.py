@@ -35,6 +35,7 @@ class Ending:
         self._uploader, self._status = local.uploader, local.status
         self.outcome = ""
         self._ended = ""  # the state that the run has for good
+        self.kind = ""  # of the end of its process
         self.again = False  # another attempt may begin at once
 
     def after(self, exit: Exit, watchman: Watchman) -> None:
@@ -85,6 +86,7 @@ class Ending:
         self, verdict: Verdict, exit: Exit | None = None, *, result: dict[str, Any] | None = None
     ) -> None:
         """The attempt ends with this verdict."""
+        self.kind = verdict.kind
         saver = self._delivery.saver
         progress = saver is not None and saver.commits > 0
         what = conclude.conclude(
@@ -132,10 +134,10 @@ class Ending:
 
     def price(self, seconds: float) -> float | None:
         """Cost of the run, this attempt with so many seconds; None where no price was ever known."""
-        rate, others = self._local.cost.rate, self._leader.cost if self._leader else 0.0
-        if rate is None and not self._state.cost and not others:
+        cost, others = self._local.cost, self._leader.cost if self._leader else 0.0
+        if cost.rate is None and not self._state.cost and not others:
             return None
-        return round(self._state.cost + (rate or 0.0) * seconds / 3600 + others, 6)
+        return round(self._state.cost + (cost.amount if seconds else 0.0) + others, 6)
 
     def _write(self, what: Conclusion, exit: Exit | None, result: dict[str, Any] | None) -> None:
         if what.say:

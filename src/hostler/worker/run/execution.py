@@ -26,6 +26,7 @@ from hostler.worker.run.ending import Ending
 from hostler.worker.run.failure import Verdict, unready
 from hostler.worker.run.kinds import MACHINE, WORKER
 from hostler.worker.run.local_attempt import LocalAttempt
+from hostler.worker.run.meter import Peak
 from hostler.worker.run.preparation import UNREADY, make_ready
 from hostler.worker.run.running_process import RunningProcess
 from hostler.worker.run.tracker_feed import TrackerFeed
@@ -81,6 +82,28 @@ class Execution:
     def regroups(self) -> bool:
         """Whether the process that it shared is gone: it is given back in a moment, or over."""
         return self._shared is not None and not self._over and self._shared.over
+
+    @property
+    def peak(self) -> Peak | None:
+        """The most that it has used, where its sweep is measured."""
+        return self._local.peak
+
+    @property
+    def stopping(self) -> bool:
+        return self._local.status.stop is not None
+
+    @property
+    def kind(self) -> str:
+        """The kind of its end; '' until then."""
+        return self._ending.kind
+
+    def charge(self, rate: float | None) -> None:
+        """Its part of the machine costs so much an hour from now on."""
+        self._local.cost.change(rate)
+
+    def note(self, line: str) -> None:
+        """A line for the run's log."""
+        self._local.uploader.note(line)
 
     def facts(self) -> dict[str, Any]:
         """For the heartbeat: how far it is."""

@@ -242,7 +242,8 @@ def _message(
     if exit.oom:
         return "killed by the kernel: the machine was out of memory"
     if found is not None:
-        return _one_line(found.headline)
+        cell = f" ({_one_line(found.cell, 120)})" if found.cell else ""
+        return _one_line(found.headline, 300 - len(cell)) + cell
     if kind == USAGE:
         return _one_line(usage_complaint(tail))
     return _one_line(": ".join([_how(exit), *_last_words(exit, tail)]))
@@ -294,9 +295,9 @@ def _last_lines(tail: str, count: int) -> list[str]:
     return [line for line in lines if any(map(str.isalnum, line)) and not _BAR.match(line)][-count:]
 
 
-def _one_line(text: str) -> str:
+def _one_line(text: str, most: int = 300) -> str:
     line = " ".join(text.split())
-    return line if len(line) <= 300 else line[:297] + "..."
+    return line if len(line) <= most else line[: most - 3] + "..."
 
 
 def _signature(kind: str, exit: Exit, found: Traceback | None, message: str) -> str:

@@ -40,6 +40,7 @@ def invocation(
     built = build(fits or job, params, _places(params, attempt, folder), resuming=fits is not None)
     devices = {} if visible is None else {"CUDA_VISIBLE_DEVICES": visible}
     given = {**base, **devices, **built.env, **_path(base, built.env), **_own(attempt, folder, store)}
+    given |= {env.FUNCTION: job.source.function} if job.source.function else {}
     return Built(built.argv, given)
 
 

@@ -20,12 +20,14 @@ from hostler.records.series.metrics import MetricWriter
 from hostler.records.series.picker import Picker
 from hostler.records.sweep import sweeps
 from hostler.spec.job import Job
+from hostler.worker.claim.measures import is_measured
 from hostler.worker.claim.slots import Placement
 from hostler.worker.machine import Machine
 from hostler.worker.prepare import secrets
 from hostler.worker.prepare.inputs import Inputs
 from hostler.worker.prepare.mask import Masker
 from hostler.worker.run import conclude, run_folders
+from hostler.worker.run.meter import Peak
 
 
 class LocalAttempt:
@@ -50,6 +52,8 @@ class LocalAttempt:
         self.delivery = Delivery(
             machine.store, attempt, self.folder, self.uploader, self.status, self.state, self.job.outputs
         )
+        whole = placement.share == 1.0
+        self.peak = Peak(machine.clock, whole=whole) if is_measured(job) else None  # `parallel: auto`
         self.ran: dict[str, Any] = {}  # for the entry that closes the attempt: machine, use, sharers
 
     @property
@@ -65,6 +69,7 @@ class Cost:
         """`rate`: price of an hour, where it is known."""
         self.rate, self._clock, self._began = rate, clock, clock()
         self._ended: float | None = None
+        self._before, self._since = 0.0, self._began  # money until the rate changed, and when that was
 
     @property
     def seconds(self) -> float:
@@ -72,7 +77,12 @@ class Cost:
 
     @property
     def amount(self) -> float:
-        return (self.rate or 0.0) * self.seconds / 3600
+        return self._before + (self.rate or 0.0) * (self._began + self.seconds - self._since) / 3600
+
+    def change(self, rate: float | None) -> None:
+        """Another part of the machine is its from now on."""
+        if rate != self.rate and self._ended is None:
+            self._before, self._since, self.rate = self.amount, self._clock(), rate
 
     def stop(self) -> None:
         self._ended = self._clock()

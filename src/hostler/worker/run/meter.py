@@ -14,7 +14,41 @@ from hostler.worker.run.exit import Exit
 from hostler.worker.run.usage import Usage, sample
 
 WEIGH = 1.0  # seconds between two looks at the memory of a run that has a limit
+GROWN = 1.02  # times the peak before: less is not growth
+SETTLED = 60.0  # seconds without growth after which a peak is believed, or half of the run's life if longer
 SHORTEST = 0.1  # seconds over which a use of CPU means something
+
+
+class Peak:
+    """The most that a run has used, from sample to sample."""
+
+    def __init__(self, clock: Callable[[], float], *, whole: bool = True) -> None:
+        """`whole`: what is in use on its GPUs is its own."""
+        self._clock, self._whole = clock, whole
+        self._begun = self._grew = clock()
+        self._over = False
+        self.cpus, self.memory, self.gpu_memory, self.held = 0.0, 0, 0, 0  # `held`: memory right now
+
+    @property
+    def settled(self) -> bool:
+        """Whether it has ended well, or has not grown for long."""
+        now = self._clock()
+        return self._over or now - self._grew >= max(SETTLED, (now - self._begun) / 2)
+
+    def take(self, use: Usage) -> None:
+        now, gpu = self._clock(), use.gpu_memory or 0
+        gpu = gpu if use.gpu_own or self._whole else 0
+        if use.rss > self.memory * GROWN or gpu > self.gpu_memory * GROWN:
+            self._grew = now
+        self.held, self.memory = use.rss, max(self.memory, use.rss)
+        self.gpu_memory = max(self.gpu_memory, gpu)
+        self.cpus = use.cpu_seconds / max(now - self._begun, SHORTEST)
+
+    def end(self, exit: Exit) -> None:
+        """Only a run that ended well shows what others take."""
+        self._over, self.held = exit.code == 0, 0
+        self.memory = max(self.memory, exit.max_rss)
+        self.cpus = exit.cpu_seconds / max(exit.seconds, SHORTEST)
 
 
 class Meter:
@@ -25,22 +59,29 @@ class Meter:
         memory: int | None,
         clock: Callable[[], float],
         every: float,
+        peak: Peak | None = None,
     ) -> None:
+        """`peak` has the run weighed as often as one with a limit of memory."""
         self._process, self._devices, self._memory, self._clock = process, devices, memory, clock
-        self._every, self._begun = every, clock()
+        self._every, self._begun, self._peak = every, clock(), peak
         self._looked: float | None = None
         self._logged: float | None = None
         self._last = (clock(), 0.0)
 
     def due(self) -> bool:
         """Whether it is time for a sample."""
-        most = self._every if self._memory is None else min(self._every, WEIGH)
+        rarely = self._memory is None and self._peak is None
+        most = self._every if rarely else min(self._every, WEIGH)
         return self._passed(self._looked, most)
 
     def sample(self) -> Usage:
         self._looked = self._clock()
         gpus = [gpu for gpu in nvml.gpus() if gpu.uuid in self._devices] if self._devices else []
-        return sample(self._process.pid, gpus, supervisor=self._process.supervisor, limit=self._memory)
+        limit = self._memory if self._peak is None else self._peak.memory
+        found = sample(self._process.pid, gpus, supervisor=self._process.supervisor, limit=limit)
+        if self._peak:
+            self._peak.take(found)
+        return found
 
     def metrics(self, use: Usage) -> dict[str, float]:
         """Named system/…, so that a reader can tell them from the run's own; none if it is not time yet."""

@@ -232,7 +232,7 @@ class RunningProcess:
         """Until the process has exited: upload, look after limits, pass a stop request on."""
         local, machine, uploader = self._local, self._local.machine, self._local.uploader
         memory, every = local.job.resources.memory, machine.timing.usage
-        meter = Meter(process, local.placement.devices, memory, machine.clock, every)
+        meter = Meter(process, local.placement.devices, memory, machine.clock, every, local.peak)
         while (exit := process.poll()) is None:
             if local.status.fenced:
                 process.kill()
@@ -250,6 +250,8 @@ class RunningProcess:
                 if values := meter.metrics(use):
                     uploader.add(Point(uploader.steps, machine.wall(), values))
             process.wait(machine.timing.poll)
+        if local.peak:
+            local.peak.end(exit)
         if use_at_end := meter.last(exit):
             local.ran["use"] = use_at_end
         self._trackers.heed()

@@ -42,6 +42,7 @@ class Traceback:
     message: str
     where: str  # file:line of the innermost frame
     own: str = ""  # the same of the innermost frame in the user's own files, or in a cell of a notebook
+    cell: str = ""  # the innermost line of a notebook: `Cell In[3], line 5: the line`
 
     @property
     def name(self) -> str:
@@ -87,7 +88,7 @@ def _read(lines: list[str], at: int) -> Traceback | None:
         return None
     before = _chained(lines, at, prefix)
     text = "\n".join([*before, HEADER, *body])
-    return Traceback(text, error["kind"], (error["text"] or "").strip(), *_places(body))
+    return Traceback(text, error["kind"], (error["text"] or "").strip(), *_places(body), _cell(body))
 
 
 def _unprefixed(lines: list[str], prefix: str) -> list[str]:
@@ -131,6 +132,16 @@ def _places(body: list[str]) -> tuple[str, str]:
 
 def _place(frames: list[re.Match[str]]) -> str:
     return (frames[-1]["cell"] or f"{frames[-1]['file']}:{frames[-1]['line']}") if frames else ""
+
+
+def _cell(body: list[str]) -> str:
+    """The innermost frame that is in a cell, with its line of code, which stands below it."""
+    found = [(at, match) for at, line in enumerate(body) if (match := _FRAME.match(line)) and match["cell"]]
+    if not found:
+        return ""
+    at, frame = found[-1]
+    code = body[at + 1].strip() if at + 2 < len(body) and not _FRAME.match(body[at + 1]) else ""
+    return frame["cell"] + (f": {code}" if code else "")
 
 
 def _bare_syntax_error(lines: list[str]) -> Traceback | None:

@@ -24,6 +24,7 @@ class Usage:
     processes: int = 0
     gpu_util: float | None = None  # percent, mean over its devices, whoever uses them
     gpu_memory: int | None = None
+    gpu_own: bool = False  # that is its own memory, not all that is in use on its devices
 
 
 def sample(pid: int, gpus: Sequence[GPU] = (), *, supervisor: int = 0, limit: int | None = None) -> Usage:
@@ -38,6 +39,7 @@ def sample(pid: int, gpus: Sequence[GPU] = (), *, supervisor: int = 0, limit: in
         processes=len(rows),
         gpu_util=sum(gpu.utilization for gpu in gpus) / len(gpus) if gpus else None,
         gpu_memory=_gpu_memory(gpus, {row.pid for row in rows}) if gpus else None,
+        gpu_own=any(pid in {row.pid for row in rows} for gpu in gpus for pid, _ in gpu.processes),
     )
 
 

@@ -1,0 +1,65 @@
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import hostler
+from hostler.fleet.function import Packed, pack
+
+pytest.importorskip("cloudpickle")
+
+
+@pytest.fixture
+def packed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Packed:
+    monkeypatch.setenv("HOSTLER_CACHE", str(tmp_path / "cache"))
+    made: dict[str, Any] = {"__name__": "__main__"}
+    exec("def train(lr):\n    print('was called')\n    return lr * 2\n", made)
+    return pack(made["train"], tmp_path)
+
+
+def called(packed: Packed, folder: Path, sha: str) -> subprocess.CompletedProcess[str]:
+    (folder / "run").mkdir(exist_ok=True)
+    (folder / "run" / "params.json").write_text(json.dumps({"lr": 2}))
+    environ = {**os.environ, "HOSTLER_DIR": str(folder / "run"), "HOSTLER_FUNCTION": sha}
+    environ["PYTHONPATH"] = str(Path(hostler.__file__).parents[1])
+    words = [sys.executable, "-m", "hostler.sdk.call", f"{packed.path}:train", "score"]
+    return subprocess.run(words, env=environ, capture_output=True, text=True, cwd=folder)
+
+
+def test_packed_function_of_the_specs_hash_is_called(packed: Packed, tmp_path: Path) -> None:
+    done = called(packed, tmp_path, packed.sha)
+    assert done.returncode == 0 and json.loads(done.stdout.splitlines()[-1]) == {"score": 4.0}, done.stderr
+
+
+def test_packed_function_of_another_hash_is_not_loaded(packed: Packed, tmp_path: Path) -> None:
+    for sha in ("0" * 64, ""):
+        done = called(packed, tmp_path, sha)
+        assert done.returncode == 1 and "was called" not in done.stdout
+        assert done.stderr.startswith("hostler: the packed function train is not the one that was submitted")
+        assert "Traceback" not in done.stderr
+
+
+def test_pickle_of_another_python_is_refused_in_one_line(packed: Packed, tmp_path: Path) -> None:
+    import hashlib
+
+    other = tmp_path / "other.zip"
+    with zipfile.ZipFile(packed.path) as old, zipfile.ZipFile(other, "w") as new:
+        for name in old.namelist():
+            data = old.read(name)
+            if name == "about.json":
+                data = json.dumps({**json.loads(data), "python": [3, 7]}).encode()
+            new.writestr(name, data)
+    sha = hashlib.sha256(other.read_bytes()).hexdigest()
+    done = called(Packed("train", sha, other), tmp_path, sha)
+    here = ".".join(map(str, sys.version_info[:2]))
+    assert done.returncode == 1
+    assert (
+        done.stderr.splitlines()[0] == f"hostler: train was packed by Python 3.7, and this is Python {here}"
+    )

@@ -257,7 +257,7 @@ def _open(run_log: RunLog, alive: Alive) -> dict[str, Any]:
         facts |= _beating(run_log.key, state, alive)
         return facts | {"stale": True, "lost": True} if _is_dead(state) else facts
     last = run_log.entries[-1]
-    if last["kind"] == log.RELEASE and last.get("why") == LOST:
+    if last["kind"] == log.RELEASE and last.get("why") == LOST and (state.claim or {}).get("holder"):
         facts |= {"lost": True, "step": last.get("step"), "seconds": state.seconds or None}
     return facts
 

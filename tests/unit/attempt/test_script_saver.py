@@ -74,11 +74,13 @@ def test_files_seen_at_rest_are_delivered_once(scene: Scene) -> None:
     assert scene.deliver() == [1], "the store has them"
 
 
-def test_files_written_after_their_rest_are_left_out(scene: Scene) -> None:
+def test_files_written_after_their_rest_are_delivered_as_they_rested(scene: Scene, tmp_path: Path) -> None:
     scene.write("whole")
     scene.tick()
     scene.write("half", age=50.0)
-    assert scene.deliver() == []
+    assert scene.deliver() == [1]
+    assert checkpoints.restore_newest(scene.store, KEY.run, tmp_path / "restored", before=9)
+    assert (tmp_path / "restored" / "model").read_text() == "whole"
 
 
 def test_young_files_are_not_at_rest(scene: Scene) -> None:

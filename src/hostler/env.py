@@ -40,8 +40,6 @@ PRICES = "HOSTLER_PRICES"  # a person's own table of Google's prices
 DRILL = "HOSTLER_DRILL"  # where a drilled process writes down what it carries
 DRILL_EVERY = "HOSTLER_DRILL_EVERY"  # seconds between two checkpoints of the library in a drill
 
-SCRIPTS = "alone"  # folder, in the cache, of the runs of scripts by hand
-
 _held: dict[str, str] = {}  # secrets that came to this process by another way than its environment
 
 
@@ -55,17 +53,26 @@ def machine_dir() -> Path:
     return own_folder(_machine_path())
 
 
+def script_dirs() -> list[Path]:
+    """The places for folders of scripts by hand: in the cache, and where that cannot be used."""
+    return [_scripts(cache_dir()), _scripts(machine_dir())]
+
+
 def script_folders() -> list[Path]:
     """The folders of scripts by hand on this machine, alive or dead. Where there are none this costs two
     looks; what another user made or can write to is passed over."""
     found: list[Path] = []
     for path, checked in ((_cache_path, cache_dir), (_machine_path, machine_dir)):
         try:
-            names = os.listdir(path() / SCRIPTS)
-            found += [checked() / SCRIPTS / name for name in sorted(names)] if names else []
+            names = os.listdir(_scripts(path()))
+            found += [_scripts(checked()) / name for name in sorted(names)] if names else []
         except (OSError, RuntimeError, MachineError):  # RuntimeError: a user without a home
             continue
     return found
+
+
+def _scripts(base: Path) -> Path:
+    return base / "alone"
 
 
 def _cache_path() -> Path:

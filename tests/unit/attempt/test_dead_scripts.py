@@ -51,7 +51,7 @@ class Scene:
         job = Job(name="train", title="train", command=("python", "train.py"), by_hand=True, runs=({},))
         sweeps.submit(store, job)
         self.key = RunKey("train", job.run_id(0))
-        self.folder = Handoff(env.cache_dir() / env.SCRIPTS / f"{self.key.run}-1-aaaaaa")
+        self.folder = Handoff(env.script_dirs()[0] / f"{self.key.run}-1-aaaaaa")
         self.folder.make({})
         self.note()
         facts = {"host": "here", "holder": DEAD, "folder": str(self.folder.folder)}

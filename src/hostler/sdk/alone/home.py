@@ -280,15 +280,17 @@ class Background:
 def _make(name: str, params: Mapping[str, Any], say: Callable[[str], None]) -> Handoff:
     """The run's folder on this machine, in the cache, or where temporary files are if that cannot be used."""
     trouble: OSError | None = None
-    for base in (env.cache_dir(), env.machine_dir()):
-        folder = Handoff(base / env.SCRIPTS / name)
+    for base in env.script_dirs():
+        folder = Handoff(base / name)
         try:
             folder.make(params)
         except OSError as error:
             trouble = trouble or error
             continue
         if trouble:
-            say(f"{env.cache_dir()} cannot be used ({trouble.strerror}): the run's files are in {base}")
+            say(
+                f"{env.cache_dir()} cannot be used ({trouble.strerror}): the run's files are in {base.parent}"
+            )
         return folder
     raise MachineError(
         f"no folder can hold the run's files: {trouble}", hint=f"set {env.CACHE} to a folder with room"

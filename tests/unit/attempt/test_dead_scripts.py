@@ -29,7 +29,7 @@ from hostler.records.series.metrics import FragmentCache, MetricWriter
 from hostler.records.series.points import Point, pack
 from hostler.records.sweep import sweeps
 from hostler.sdk.checkpoint.checkpointer import Checkpointer
-from hostler.sdk.checkpoint.policy import Policy
+from hostler.sdk.checkpoint.policy import SavePolicy
 from hostler.spec.job import Job
 from hostler.store import open_store
 from hostler.store.base import Store
@@ -59,7 +59,7 @@ class Scene:
         heartbeats.beat(store, "a", 1, {})
         MetricWriter(store, self.key.run, 1).write(POINTS[:5])
         self.folder.metrics.write_bytes(pack(POINTS))
-        keeper = Checkpointer(self.folder.checkpoint, policy=Policy(every_steps=1), say=self.said.append)
+        keeper = Checkpointer(self.folder.checkpoint, policy=SavePolicy(every_steps=1), say=self.said.append)
         keeper.save(7, {"n": 7}, wait=True)
         (self.folder.output / "table.csv").write_text("a,b")
 
@@ -318,7 +318,7 @@ def test_run_that_a_person_ended_keeps_its_files(scene: Scene) -> None:
 
 
 def test_finished_script_is_ended_as_done(scene: Scene) -> None:
-    keeper = Checkpointer(scene.folder.checkpoint, policy=Policy(every_steps=1), say=scene.said.append)
+    keeper = Checkpointer(scene.folder.checkpoint, policy=SavePolicy(every_steps=1), say=scene.said.append)
     keeper.save(8, {"n": 8}, finished={"total": 8}, wait=True)
     scene.deliver()
     end = scene.state.end

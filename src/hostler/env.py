@@ -9,7 +9,7 @@ import os
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
-from hostler.errors import UsageError
+from hostler.errors import MachineError, UsageError
 from hostler.private import closed_folder, own_folder
 
 # Given to a run's process. docs/scripts.md documents each.
@@ -46,17 +46,46 @@ _held: dict[str, str] = {}  # secrets that came to this process by another way t
 
 def cache_dir() -> Path:
     """The folder of unpacked code, data, environments and runs here; nobody else can write to it."""
-    given = os.environ.get(CACHE)
-    if given:
-        return closed_folder(Path(given).expanduser().absolute())
-    base = os.environ.get("XDG_CACHE_HOME")
-    return closed_folder((Path(base) if base else Path.home() / ".cache") / "hostler")
+    return closed_folder(_cache_path())
 
 
 def machine_dir() -> Path:
     """Facts of this machine and boot alone (locks, who runs what): open to nobody else, on no shared disk."""
-    base = _runtime_dir() or os.environ.get("TMPDIR") or "/tmp"
-    return own_folder(Path(base) / f"hostler-{os.getuid()}")
+    return own_folder(_machine_path())
+
+
+def script_dirs() -> list[Path]:
+    """The places for folders of scripts by hand: in the cache, and where that cannot be used."""
+    return [_scripts(cache_dir()), _scripts(machine_dir())]
+
+
+def script_folders() -> list[Path]:
+    """The folders of scripts by hand on this machine, alive or dead. Where there are none this costs two
+    looks; what another user made or can write to is passed over."""
+    found: list[Path] = []
+    for path, checked in ((_cache_path, cache_dir), (_machine_path, machine_dir)):
+        try:
+            names = os.listdir(_scripts(path()))
+            found += [_scripts(checked()) / name for name in sorted(names)] if names else []
+        except (OSError, RuntimeError, MachineError):  # RuntimeError: a user without a home
+            continue
+    return found
+
+
+def _scripts(base: Path) -> Path:
+    return base / "alone"
+
+
+def _cache_path() -> Path:
+    given = os.environ.get(CACHE)
+    if given:
+        return Path(given).expanduser().absolute()
+    base = os.environ.get("XDG_CACHE_HOME")
+    return (Path(base) if base else Path.home() / ".cache") / "hostler"
+
+
+def _machine_path() -> Path:
+    return Path(_runtime_dir() or os.environ.get("TMPDIR") or "/tmp") / f"hostler-{os.getuid()}"
 
 
 def _runtime_dir() -> str | None:

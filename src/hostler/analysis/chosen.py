@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
 from hostler.analysis.damage_report import Say, warn
+from hostler.attempt import dead_scripts
 from hostler.errors import DamagedError, MissingError, NewerFormatError, UsageError
 from hostler.records import layout
 from hostler.records.rows import Row, rows
@@ -24,6 +25,7 @@ def present(store: Store, sweep: Names, say: Say) -> Iterator[SweepRead]:
     was asked for by name."""
     from hostler.analysis.reading import read
 
+    dead_scripts.deliver(store, say)
     for name in named(store, sweep):
         try:
             yield read(store, name, say)
@@ -53,6 +55,7 @@ def named(store: Store, sweep: Names) -> list[str]:
 
 def chosen(store: Store, sweep: Names = None, *, say: Say = warn) -> list[Row]:
     """Their rows, in order of sweep and index."""
+    dead_scripts.deliver(store, say)
     return rows(store, named(store, sweep), say=say)
 
 

@@ -10,6 +10,9 @@ folder_parts.py   which files of it belong together
 replaced_file.py  versions of a file that is replaced by rename faster than it rests
 folder.py         links, copies and checks of its files
 working_files.py  files that a script made or changed in its working folder
+script_saver.py   the saver of a script by hand, alive or killed
+dead_scripts.py   finds scripts by hand that died on this machine, for every reader of a store
+dead_script.py    delivers what one of them left, and closes its attempt
 
 The training never waits for any of it. Standard library alone; a run that only logs loads no saver.
 """

@@ -46,7 +46,7 @@ class Delivery:
         the output folder, however large."""
         self.store, self.attempt, self.folder, self.state = store, attempt, folder, state
         self.uploader, self.status, self._outputs = uploader, status, outputs
-        self.saver: Saver | None = None  # made by worker/run/running_process.py or sdk/alone
+        self.saver: Saver | None = None  # made by worker/run/running_process.py or script_saver.py
         self.restored: Checkpoint | None = None  # the checkpoint that the attempt goes on from
         self.before: Look | None = None  # at the working folder; None: nothing is looked for there
         self.left: dict[str, Any] = {}  # for the entry that closes it: what it left, and what was not kept

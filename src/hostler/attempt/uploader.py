@@ -171,8 +171,7 @@ class Uploader:
     def continue_from(self, origin: Origin, covered: Mapping[str, Any]) -> None:
         """The attempt goes on from a checkpoint that covers this much."""
         self._writer.continue_from(origin)
-        self.steps = int(covered.get("metric_step", 0))
-        self.totals = {name: dict(row) for name, row in covered.get("totals", {}).items()}
+        self.count_on(covered)
         if self._output:
             self._output.picker.continue_from(self.steps + 1)
         self._told = bool(self.totals)
@@ -181,6 +180,11 @@ class Uploader:
     def recognised(self) -> list[str]:
         """Metrics that were read from lines of common tools."""
         return self._output.picker.recognised if self._output else []
+
+    def count_on(self, covered: Mapping[str, Any]) -> None:
+        """Count steps and totals on from those of the checkpoint that the attempt went on from."""
+        self.steps = int(covered.get("metric_step", 0))
+        self.totals = {name: dict(row) for name, row in covered.get("totals", {}).items()}
 
     def last_values(self) -> dict[str, float]:
         """The newest value of each of the first 50 metrics, for the heartbeat."""

@@ -12,6 +12,7 @@ from click.types import StringParamType
 
 from hostler.cli import here
 from hostler.errors import HostlerError
+from hostler.store import registry
 
 NAMES = frozenset({"names", "name", "run", "sweep", "a", "b", "like"})
 FLEETS = frozenset({"on", "fleet", "host"})
@@ -38,7 +39,7 @@ class _Sweeps(StringParamType):
 
         try:
             url = here.store_url(None)
-            found = [] if "://" in url else sweeps.names(here.open_at(url))
+            found = [] if "://" in url else sweeps.names(registry.open_at(url))
         except HostlerError:
             return []
         return [CompletionItem(name) for name in found if name.startswith(incomplete)]

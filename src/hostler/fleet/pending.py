@@ -23,10 +23,10 @@ from hostler.store import Store
 def goes_on(store: Store, found: Sequence[Row], names: Iterable[str] = ()) -> bool:
     """Whether one of these runs is running or will be taken, or their sweeps, and `names`, want more. Of a
     halted sweep nothing is taken, nor of one whose workers have all gone at a cap: what is queued there, or
-    lost, waits for a person."""
+    lost, waits for a person; so does a run whose script by hand is dead."""
     if any(row.state == RUNNING and not row.stale for row in found):
         return True
-    waiting = {row.sweep for row in found if row.state in (QUEUED, RUNNING)}
+    waiting = {row.sweep for row in found if row.state in (QUEUED, RUNNING) and not row.lost}
     capped = _capped(store, found)
     if any(not sweeps.halted(store, name) for name in waiting - capped):
         return True

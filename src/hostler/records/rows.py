@@ -15,7 +15,7 @@ from hostler.records import layout
 from hostler.records.body import Record, taken_apart
 from hostler.records.run import heartbeats, log
 from hostler.records.run.log import RunKey, RunLog
-from hostler.records.run.state import UNREADABLE, RunState, fold
+from hostler.records.run.state import LOST, UNREADABLE, RunState, fold
 from hostler.records.sweep import sweeps
 from hostler.spec.job import Job, Source
 from hostler.spec.states import PAUSED, QUEUED, RUNNING
@@ -57,11 +57,17 @@ class Row:
     section: int = 0  # of its sweep's file, from 1; 0 where there are none
     trackers: Mapping[str, str] = field(default_factory=dict)  # tool → where it is seen there
     together: int = 0  # others of its sweep that its process trains, or trained, with it
+    lost: bool = False  # its script by hand is dead; started again, that goes on
     forming: str = ""  # of a run of several workers that has not begun: how many have come, as `2 of 4`
 
     @property
     def key(self) -> RunKey:
         return RunKey(self.sweep, self.id)
+
+    @property
+    def counted(self) -> str:
+        """The state that it counts as for people."""
+        return LOST if self.lost else self.state
 
     def _repr_html_(self) -> str:
         """As Jupyter shows it."""
@@ -247,7 +253,23 @@ def _open(run_log: RunLog, alive: Alive) -> dict[str, Any]:
     }
     if state.state == PAUSED:
         return facts | {"step": _newest(run_log.entries, "step"), "seconds": state.seconds or None}
-    return facts | _beating(run_log.key, state, alive) if state.state == RUNNING else facts
+    if state.state == RUNNING:
+        facts |= _beating(run_log.key, state, alive)
+        return facts | {"stale": True, "lost": True} if _is_dead(state) else facts
+    last = run_log.entries[-1]
+    if last["kind"] == log.RELEASE and last.get("why") == LOST and (state.claim or {}).get("holder"):
+        facts |= {"lost": True, "step": last.get("step"), "seconds": state.seconds or None}
+    return facts
+
+
+def _is_dead(state: RunState) -> bool:
+    """Whether its holder is a script by hand that died on this machine."""
+    claim = state.claim or {}
+    if not claim.get("holder"):
+        return False
+    from hostler.records.run import holder  # only for scripts by hand
+
+    return holder.is_gone(claim) is True
 
 
 def _forming(store: Store, job: Job, run: str, facts: Mapping[str, Any]) -> str:

@@ -16,7 +16,6 @@ early_stopping.py  says when a metric has stopped getting better
 home.py            the seam between a run and its owner
 handed.py          a run from a worker, by the handoff folder
 shared_process.py  several runs in this process
-holder.py          identity of a process on this machine and boot
 call.py            runs a function as a run
 messages.py        lines of the library to the person
 alone/             runs of scripts started by hand

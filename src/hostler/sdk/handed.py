@@ -10,9 +10,8 @@ from typing import Any
 
 from hostler import env
 from hostler.errors import UsageError
-from hostler.records.run import handoff
+from hostler.records.run import handoff, holder
 from hostler.records.run.handoff import Handoff
-from hostler.sdk import holder
 from hostler.sdk.home import DIVERGED, Left
 
 LOOK = 0.1  # seconds between two looks for a stop request

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from hostler import env, settings
+from hostler.attempt import dead_scripts
 from hostler.backends.privatefile import FILE
 from hostler.errors import HostlerError, MachineError, MissingError, StoreUnreachable
 from hostler.records import layout, project
@@ -50,6 +51,7 @@ def work(given: argparse.Namespace, host: Host, say: Callable[[str], None]) -> i
     if _is_nowhere(given.store, store):
         raise MissingError(f"no store at {store.url}", hint="check the path; hostler run makes a store")
     check(store)
+    dead_scripts.deliver(store, say)
     if gone is not None:
         return _without_secrets(gone, given, store, say)
     timing = project.agreed(store, settings.timing(one_machine=is_folder(given.store)))

@@ -247,6 +247,7 @@ _FACTS = [
     "cost",
     "trackers",
     "together",
+    "lost",
 ]
 
 

@@ -25,6 +25,7 @@ FIELDS = [
     "tags",
     "stop",
     "stale",
+    "lost",
     "section",
     "copy_of",
     "trashed",

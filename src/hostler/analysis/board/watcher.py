@@ -7,6 +7,8 @@ import time
 from collections.abc import Callable
 
 from hostler.analysis.board.live import LiveStore
+from hostler.analysis.damage_report import warn
+from hostler.attempt import dead_scripts
 from hostler.errors import StoreError
 from hostler.records import interest
 from hostler.store import Store
@@ -82,6 +84,8 @@ class Watcher:
     def _loop(self) -> None:
         while not self._over.is_set():
             begun = self._clock()
+            if self.writable:
+                dead_scripts.deliver(self._store, warn)
             self.live.look()
             if not self.ready.is_set():
                 self.ready.set()

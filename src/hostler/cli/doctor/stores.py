@@ -9,6 +9,7 @@ from pathlib import Path
 
 from hostler.backends import registry
 from hostler.backends.doctor import BAD, OK, WARN, Check
+from hostler.cli import here
 from hostler.cli.doctor import clock
 from hostler.cli.doctor.this_machine import disk, existing
 from hostler.cli.terminal.hints import worker_command
@@ -33,6 +34,7 @@ def store(url: str, retry: float) -> Iterator[Check]:
             yield disk("store", Path(found.url))
             return
         yield from _use(found)
+        here.deliver_left(found)
         yield clock.of_store(found)
         if is_folder(url):
             yield disk("store", Path(found.url))
@@ -81,9 +83,14 @@ def _stuck(found: Store, kept: list[Row]) -> Iterator[Check]:
     gone = f", {len(now.stale)} without a sign of life" if now.stale else ""
     yield Check(OK, "serving", f"{len(now.fresh)} worker{'s' * (len(now.fresh) != 1)} alive{gone}")
     for row in kept:
-        if row.stale:
+        if row.stale or row.lost:
             who, then = ("worker", worker_command(found)) if not row.by_hand else ("script", BY_HAND)
-            yield Check(WARN, "lost", f"{row.name}: its {who} on {row.host} is silent", then)
+            yield Check(
+                WARN,
+                "lost",
+                f"{row.name}: its {who} on {row.host} is {'dead' if row.lost else 'silent'}",
+                then,
+            )
     queued = [row for row in kept if row.state == QUEUED and not row.by_hand]
     machine, names = registry.this_machine(), {row.sweep for row in queued}
     served = {name for name in names if now.serves(name) or machine.starting(found.url, name)}

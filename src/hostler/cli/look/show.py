@@ -128,7 +128,9 @@ def _where(found: Dossier) -> str:
         parts.append(f"took {show_duration(row.seconds)}")
     if row.together:
         parts.append(with_others(row.together))
-    if row.stale:
+    if row.lost:
+        parts.append(paint("its script died", "red"))
+    elif row.stale:
         age = f"for {show_duration(row.beat_age)}" if row.beat_age is not None else "at all"
         parts.append(paint(f"no sign of life {age}", "red"))
     return ", ".join(filter(None, parts))
@@ -220,7 +222,10 @@ def _failure(found: Dossier) -> Iterator[str]:
 def _next(found: Dossier) -> list[tuple[str, str]]:
     name, now = found.row.name, found.row.state
     words = [(f"hostler logs {name}", "what it printed")]
-    if now in (QUEUED, RUNNING):
+    if found.row.lost:
+        again = "start it again" + ": it goes on from its last checkpoint" * bool(found.checkpoints)
+        words += [(command_line(found), again), (f"hostler stop {name}", "end it")]
+    elif now in (QUEUED, RUNNING):
         words += [(f"hostler attach {name}", "follow it"), (f"hostler stop {name}", "save and end it")]
     elif now in (PAUSED, STOPPED):
         words.append((f"hostler resume {name}", "go on from its last checkpoint"))

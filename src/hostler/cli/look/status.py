@@ -50,6 +50,8 @@ def command(
     whole = bool(names or states or tags or as_json)
 
     def look() -> list[Row]:
+        if watch:
+            here.deliver_left(store, say)
         found = _rows(store, names, chosen, trash=trash, whole=whole, say=say)
         return [r for r in found if (not states or r.state in states) and set(tags) <= set(r.tags)]
 
@@ -76,7 +78,7 @@ def command(
         click.echo(f"  {line}")
     for line in [] if names or states or tags else _by_hand(store):
         click.echo(line)
-    for line in _capped(store, found):
+    for line in (*_died(store, found), *_capped(store, found)):
         click.echo(f"  → {line}", err=True)
     for line in _failures(found):
         click.echo(f"  {line}", err=True)
@@ -156,8 +158,16 @@ def _forming(store: Store, found: list[Row]) -> list[str]:
     return list(hints.lines(store, found))
 
 
+def _died(store: Store, found: list[Row]) -> list[str]:
+    if not any(row.lost for row in found):
+        return []
+    from hostler.cli.terminal import hints  # with what starts workers: only for scripts that died
+
+    return hints.died(store, found)
+
+
 def _any_queued(found: list[Row], lines: list[Summary]) -> bool:
-    return any(row.state == QUEUED for row in found) or any(one.counts.get(QUEUED) for one in lines)
+    return any(row.counted == QUEUED for row in found) or any(one.counts.get(QUEUED) for one in lines)
 
 
 def _rows(

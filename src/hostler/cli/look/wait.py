@@ -9,7 +9,7 @@ import click
 
 from hostler.cli import here
 from hostler.cli.terminal import halted, named_rows, output
-from hostler.cli.terminal.hints import nobody
+from hostler.cli.terminal.hints import died, nobody
 from hostler.cli.terminal.screen import state
 from hostler.cli.terminal.table import state_text
 from hostler.errors import UsageError
@@ -35,6 +35,7 @@ def command(names: tuple[str, ...], timeout: str | None, store_url: str | None, 
     say = output.saying()
 
     def look() -> list[Row]:
+        here.deliver_left(store, say)
         return named_rows.rows_named(store, names, say=say) if names else rows(store, say=say)
 
     found, over = wait(store, look, limit, quiet=as_json, also=whole)
@@ -111,6 +112,8 @@ def exit_code(
     if undone and not stuck:
         aside = all(row.state in (STOPPED, PAUSED, QUEUED) for row in undone)
         hint = "hostler resume goes on with them" if aside else "hostler errors shows why"
+        if all(row.lost for row in undone):
+            hint = "; ".join(died(store, undone))
         click.echo(f"hostler: {output.counts(found)}; {hint}", err=True)
     return 1 if undone or stuck else 0
 

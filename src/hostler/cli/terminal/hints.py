@@ -41,6 +41,16 @@ def nobody(store: Store, found: Sequence[Row], say: Say | None = None) -> str:
     return f"nobody works on {what}: {worker_command(store)}"
 
 
+def died(store: Store, found: Iterable[Row]) -> list[str]:
+    """A line for each run whose script by hand is dead, with the command that goes on with it."""
+    return [
+        f"{row.name}: its script died on {row.host}; started again, it goes on: "
+        f"{shlex.join(sweeps.load(store, row.sweep).command)}"
+        for row in found
+        if row.lost
+    ]
+
+
 def unserved(store: Store, names: Iterable[str], say: Say | None = None) -> list[str]:
     """Those of the sweeps that no living worker takes, nor one that is about to start on this machine."""
     now = serving.look(store, say)

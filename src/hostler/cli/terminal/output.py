@@ -104,5 +104,5 @@ def value_text(value: Any) -> str:
 def counts(found: Sequence[Row]) -> str:
     totals: dict[str, int] = {}
     for row in found:
-        totals[row.state] = totals.get(row.state, 0) + 1
+        totals[row.counted] = totals.get(row.counted, 0) + 1
     return ", ".join(f"{n} {state}" for state, n in totals.items()) or "no runs"

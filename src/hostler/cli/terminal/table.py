@@ -57,11 +57,14 @@ def is_terminal() -> bool:
 
 
 def need_a_worker(found: Sequence[Row]) -> list[Row]:
-    """Runs that nobody has, or whose worker has fallen silent."""
-    return [row for row in found if row.state == QUEUED or (row.state == RUNNING and row.stale)]
+    """Runs that nobody has, or whose worker has fallen silent; a dead script needs a person."""
+    waiting = [row for row in found if row.state == QUEUED or (row.state == RUNNING and row.stale)]
+    return [row for row in waiting if not row.lost]
 
 
 def state_text(row: Row) -> str:
+    if row.lost:
+        return row.counted
     if row.state == RUNNING and row.stale:
         age = f" {show_duration(row.beat_age)}" if row.beat_age is not None else ""
         return f"lost?{age}"
@@ -155,7 +158,7 @@ def _drawn(found: Sequence[Row]) -> list[str]:
             return paint(text, bold=True)
         if used[column] != HEAD.index("STATE"):
             return text
-        return paint(text, "red" if found[row].stale else COLOURS.get(found[row].state, "white"))
+        return paint(text, "red" if found[row].stale else COLOURS.get(found[row].counted, "white"))
 
     least = [FIRM.get(HEAD[n], len(HEAD[n])) for n in used]
     room = shutil.get_terminal_size().columns

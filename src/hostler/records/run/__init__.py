@@ -6,6 +6,7 @@ state.py         folds a log into the run's state
 attempt.py       claims a run; appends release and end
 control.py       stop, pause, resume and retry by a person
 heartbeats.py    heartbeats of workers, and the watch over them
+holder.py        identity of a process on this machine and boot
 gang.py          members of a gang, and its go
 handoff.py       the folder between worker and process
 history.py       attempts of a run, one line each

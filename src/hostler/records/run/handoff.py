@@ -9,6 +9,7 @@ left.json        it ended itself without finish: diverged      process → worke
 seat.json        it has left a process that it shared          process → worker
 metrics.bin      packed points, appended                     process → worker
 output.log       what it printed                             process → worker
+script.json      whose folder it is: store, run, process     script by hand → readers
 process.json     who runs, exit.json how it ended            supervisor → worker
 checkpoint/ output/ data/ work/                              the run's own folders
 root/work/                                                   in place of work/, where data lies beside it
@@ -67,6 +68,10 @@ class Handoff:
     @cached_property
     def metrics(self) -> Path:
         return self.folder / "metrics.bin"
+
+    @cached_property
+    def script(self) -> Path:
+        return self.folder / "script.json"
 
     @cached_property
     def log(self) -> Path:

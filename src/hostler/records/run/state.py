@@ -19,6 +19,7 @@ from hostler.spec.states import (
     RUNNING,
 )
 
+LOST = "lost"  # no state of a run: it counts as this where its script by hand is dead
 UNREADABLE = "unreadable"  # no state of a run: what readers show of one whose log is damaged
 
 

@@ -58,7 +58,7 @@ class MetricWriter:
 
     def __init__(self, store: Store, run: str, attempt: int, rank: int = 0) -> None:
         self._store, self._run, self._attempt, self._rank = store, run, attempt, rank
-        self._origin: Origin | None = None
+        self.origin: Origin | None = None
         self._first = self._sequence = 0  # numbers of the first fragment that is there, and of the next
         self.position = 0  # points of this attempt that are in the store
         self._values = 0
@@ -106,7 +106,7 @@ class MetricWriter:
             "token": os.urandom(8).hex(),
             "attempt": self._attempt,
             "start": start,
-            "origin": vars(self._origin) if self._origin and first else None,
+            "origin": vars(self.origin) if self.origin and first else None,
         }
 
     def _key(self, sequence: int) -> str:
@@ -136,14 +136,14 @@ class MetricWriter:
                 if fragment.whole:  # what is left of those before it goes with it into the next
                     known, self._bodies = [], []
                 known += fragment.points
-                self._origin = self._origin or fragment.origin
+                self.origin = self.origin or fragment.origin
                 self._sequence, self.position = sequence + 1, fragment.start + len(fragment.points)
                 self._keep(pack(fragment.points))
         return known
 
     def continue_from(self, origin: Origin | None) -> None:
         """Name where this attempt goes on from (None: the beginning), even if it never logs a point."""
-        self._origin = origin
+        self.origin = origin
         self.write([])
         self.whole = [] if origin is None else None
 

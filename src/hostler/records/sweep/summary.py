@@ -10,7 +10,7 @@ from statistics import median
 from typing import TYPE_CHECKING
 
 from hostler.records.rows import Row, rows
-from hostler.records.run.state import UNREADABLE
+from hostler.records.run.state import LOST, UNREADABLE
 from hostler.records.sweep import sweeps
 from hostler.spec.job import Job, Objective
 from hostler.spec.states import ALL, DONE, PRUNED, QUEUED, RUNNING
@@ -25,7 +25,7 @@ class Summary:
     name: str
     method: str
     runs: int
-    counts: dict[str, int]  # state → runs, in the order of states; those that cannot be read last
+    counts: dict[str, int]  # state → runs, in the order of states; lost and unreadable ones last
     unchosen: int = 0  # runs that a search may still add
     eta: float | None = None  # seconds, if what runs now goes on so
     seconds: float | None = None  # what a run takes
@@ -51,7 +51,7 @@ def summarize(job: Job, touched: Sequence[Row], halted: str = "") -> Summary:
     started = {row.index for row in touched}
     waiting = job.count - len(job.dropped) - sum(i not in job.dropped for i in started)
     ours = [row for row in touched if not row.trashed]
-    totals = Counter(row.state for row in ours)
+    totals = Counter(row.counted for row in ours)
     totals[QUEUED] += waiting
     times = [row.seconds for row in ours if row.state == DONE and row.seconds and not row.copy_of]
     usual = median(times) if times else None
@@ -60,7 +60,7 @@ def summarize(job: Job, touched: Sequence[Row], halted: str = "") -> Summary:
         name=job.name,
         method=job.method,
         runs=sum(totals.values()),
-        counts={state: totals[state] for state in (*ALL, UNREADABLE) if totals[state]},
+        counts={state: totals[state] for state in (*ALL, LOST, UNREADABLE) if totals[state]},
         eta=_eta(
             totals[QUEUED] + job.unchosen,
             usual,

@@ -10,10 +10,10 @@ from dataclasses import replace
 
 from hostler.errors import MissingError, UsageError
 from hostler.frozen import dataclass
+from hostler.records.run import holder
 from hostler.records.run.log import RunKey, RunLog
 from hostler.records.run.state import RunState, fold
 from hostler.records.sweep import sweeps
-from hostler.sdk import holder
 from hostler.settings import Timing
 from hostler.spec.job import Job
 from hostler.spec.states import DONE, PAUSED, PRUNED, QUEUED, RUNNING, STOPPED

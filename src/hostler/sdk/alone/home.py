@@ -1,7 +1,7 @@
 """A run started by hand: the script's own process claims it, sends its heartbeats and ends it.
 
 The store's trouble never ends a training: what it does not take stays in the local folder, and the next start
-on this machine delivers it.
+or reader on this machine delivers it.
 """
 
 from __future__ import annotations
@@ -22,12 +22,11 @@ from hostler.attempt.status import AttemptStatus
 from hostler.attempt.uploader import Uploader
 from hostler.errors import Fenced, HostlerError, MachineError
 from hostler.records.interest import Interest
-from hostler.records.run import handoff
+from hostler.records.run import handoff, holder
 from hostler.records.run.attempt import claim
-from hostler.records.run.entries import Claim, Outcome
+from hostler.records.run.entries import Claim, Lost, Outcome
 from hostler.records.run.handoff import Handoff
 from hostler.records.series.metrics import MetricWriter
-from hostler.sdk import holder
 from hostler.sdk.alone.choose import Chosen
 from hostler.sdk.home import DIVERGED as RAN_AWAY
 from hostler.sdk.home import FAILED as BROKE
@@ -127,7 +126,8 @@ class AloneHome:
             self._abandon()
             self._say(
                 f"{self.run} could not be delivered to {delivery.store.url} ({error}): its files are in "
-                f"{self.folder.folder}; the next start of this script on this machine delivers them"
+                f"{self.folder.folder}; the next start of this script on this machine or the next "
+                f"hostler status delivers them"
             )
             return
         shutil.rmtree(self.folder.folder, ignore_errors=True)
@@ -165,14 +165,17 @@ def settle_in(
     first = not chosen.log.head
     number = chosen.log.head + 1
     folder = _make(f"{key.run}-{number}-{session[-6:]}", chosen.job.params(0), say)
+    me = holder.me()
+    note = {"store": store.url, "sweep": key.sweep, "run": key.run, "attempt": number, "holder": me}
+    handoff.write(folder.script, note)
     facts = {
         "host": env.host(),
-        "holder": holder.me(),
+        "holder": me,
         "folder": str(folder.folder),
         "command": [sys.executable, *sys.argv],
         "python": sys.version.split()[0],
     }
-    after = None if first else _taking_over().answer(store, chosen, timing, say)
+    after = None if first else _answer(store, chosen, timing, say)
     attempt = claim(store, chosen.log, timing.lease, time.monotonic, Claim(session, after, facts=facts))
     if attempt is None:
         shutil.rmtree(folder.folder, ignore_errors=True)
@@ -233,9 +236,9 @@ class Background:
         """Make the saver if there is something to save."""
         delivery = self._delivery
         if delivery.saver is None and (delivery.restored or holds(delivery.folder.checkpoint)):
-            from hostler.sdk.alone import saving  # a run that only logs needs nothing of it
+            from hostler.attempt import script_saver  # a run that only logs needs nothing of it
 
-            delivery.saver = saving.living(
+            delivery.saver = script_saver.living(
                 delivery, self._policy, self._timing, steady=self._steady, say=self._say
             )
 
@@ -277,22 +280,27 @@ class Background:
 def _make(name: str, params: Mapping[str, Any], say: Callable[[str], None]) -> Handoff:
     """The run's folder on this machine, in the cache, or where temporary files are if that cannot be used."""
     trouble: OSError | None = None
-    for base in (env.cache_dir(), env.machine_dir()):
-        folder = Handoff(base / "alone" / name)
+    for base in env.script_dirs():
+        folder = Handoff(base / name)
         try:
             folder.make(params)
         except OSError as error:
             trouble = trouble or error
             continue
         if trouble:
-            say(f"{env.cache_dir()} cannot be used ({trouble.strerror}): the run's files are in {base}")
+            say(
+                f"{env.cache_dir()} cannot be used ({trouble.strerror}): the run's files are in {base.parent}"
+            )
         return folder
     raise MachineError(
         f"no folder can hold the run's files: {trouble}", hint=f"set {env.CACHE} to a folder with room"
     )
 
 
-def _taking_over() -> Any:
-    from hostler.sdk.alone import taking_over  # only where there was an attempt before
+def _answer(store: Store, chosen: Chosen, timing: Timing, say: Callable[[str], None]) -> Lost | None:
+    """The claim's answer for a dead attempt, given once its files are in the store."""
+    if chosen.lost is None:
+        return None
+    from hostler.attempt import dead_script  # only where there was an attempt before
 
-    return taking_over
+    return dead_script.answer(store, chosen.log, chosen.lost, timing, chosen.job.checkpoint, say)

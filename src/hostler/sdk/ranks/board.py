@@ -18,8 +18,7 @@ from typing import Any, Protocol
 
 from hostler import env
 from hostler.errors import MachineError
-from hostler.records.run import handoff
-from hostler.sdk import holder
+from hostler.records.run import handoff, holder
 
 CONNECT = 30.0  # seconds in which the board must have answered
 AGAIN = 0.2

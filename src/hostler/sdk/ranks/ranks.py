@@ -15,8 +15,7 @@ from typing import Any
 
 from hostler import env
 from hostler.errors import MachineError, UsageError
-from hostler.records.run import handoff
-from hostler.sdk import holder
+from hostler.records.run import handoff, holder
 from hostler.sdk.handed import HandedHome
 from hostler.sdk.home import Home
 from hostler.sdk.ranks.agreement import Agreement

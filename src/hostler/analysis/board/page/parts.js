@@ -5,13 +5,13 @@ import { get, post } from "./data.js";
 import { STATES, count } from "./words.js";
 
 export function state(row) {
-  const asked = row.state === "running" && row.stop ? ", asked to stop" : row.stale ? ", silent" : "";
+  const asked = row.state === "running" && row.stop ? ", asked to stop" : row.lost ? ", its script died" : row.stale ? ", silent" : "";
   return h("span", { class: `state s-${row.state}` }, row.state + asked);
 }
 
 export function progress(counts, runs) {
   const bar = h("div", { class: "progress", role: "img", "aria-label": counted(counts) });
-  for (const name of ["done", "pruned", "stopped", "failed", "diverged", "unreadable", "running", "paused"]) {
+  for (const name of ["done", "pruned", "stopped", "failed", "diverged", "unreadable", "lost", "running", "paused"]) {
     if (!counts[name]) continue;
     const part = h("span", { class: `s-${name}` });
     part.style.flexGrow = counts[name];

@@ -149,7 +149,7 @@ function link(cell, row) {
 }
 
 function stateCell(cell, row) {
-  const words = row.state + (row.state === "running" && row.stop ? ", stopping" : row.stale ? ", silent" : "");
+  const words = row.state + (row.state === "running" && row.stop ? ", stopping" : row.lost ? ", its script died" : row.stale ? ", silent" : "");
   if (cell.textContent === words) return;
   cell.textContent = words;
   cell.className = `cell state s-${row.state}`;

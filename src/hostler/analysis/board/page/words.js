@@ -1,6 +1,6 @@
 // Numbers, times and states as people read them.
 
-export const STATES = ["queued", "running", "paused", "done", "failed", "diverged", "pruned", "stopped", "unreadable"];
+export const STATES = ["queued", "running", "paused", "done", "failed", "diverged", "pruned", "stopped", "lost", "unreadable"];
 
 export function number(value) {
   if (typeof value !== "number") return value === null || value === undefined ? "" : String(value);

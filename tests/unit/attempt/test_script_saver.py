@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from hostler.attempt import script_saver
 from hostler.attempt.delivery import Delivery
 from hostler.attempt.status import AttemptStatus
 from hostler.attempt.uploader import Uploader
@@ -18,7 +19,6 @@ from hostler.records.run.entries import Claim
 from hostler.records.run.handoff import Handoff
 from hostler.records.run.log import RunKey, RunLog
 from hostler.records.series.metrics import MetricWriter
-from hostler.sdk.alone import saving
 from hostler.sdk.checkpoint.checkpointer import Checkpointer
 from hostler.sdk.checkpoint.policy import SavePolicy
 from hostler.settings import Timing
@@ -49,11 +49,11 @@ class Scene:
     def tick(self) -> None:
         """One look of the living process at its folder."""
         policy = Checkpointing(every=1e6)  # it is never time to save
-        saving.living(self.delivery, policy, TIMING, steady=lambda: True, say=self.said.append).tick()
+        script_saver.living(self.delivery, policy, TIMING, steady=lambda: True, say=self.said.append).tick()
 
     def deliver(self) -> list[int]:
         """Numbers of checkpoints, once the next start has delivered what is left."""
-        saving.left_behind(self.delivery, TIMING, say=self.said.append).final(trusted=False)
+        script_saver.left_behind(self.delivery, TIMING, say=self.said.append).final(trusted=False)
         return [place.step for place in checkpoints.committed(self.store, KEY.run)]
 
 
@@ -74,11 +74,13 @@ def test_files_seen_at_rest_are_delivered_once(scene: Scene) -> None:
     assert scene.deliver() == [1], "the store has them"
 
 
-def test_files_written_after_their_rest_are_left_out(scene: Scene) -> None:
+def test_files_written_after_their_rest_are_delivered_as_they_rested(scene: Scene, tmp_path: Path) -> None:
     scene.write("whole")
     scene.tick()
     scene.write("half", age=50.0)
-    assert scene.deliver() == []
+    assert scene.deliver() == [1]
+    assert checkpoints.restore_newest(scene.store, KEY.run, tmp_path / "restored", before=9)
+    assert (tmp_path / "restored" / "model").read_text() == "whole"
 
 
 def test_young_files_are_not_at_rest(scene: Scene) -> None:

@@ -39,7 +39,13 @@ def living(
     return _saver(delivery, policy, watch, say, None if delivery.restored else NOTHING, 0)
 
 
-def left_behind(delivery: Delivery, timing: Timing, *, say: Callable[[str], None]) -> Saver:
+def left_behind(
+    delivery: Delivery,
+    timing: Timing,
+    policy: Checkpointing = Checkpointing(),
+    *,
+    say: Callable[[str], None],
+) -> Saver:
     """The saver of a process that was killed, for what it left in its folder."""
     run, number = delivery.attempt.key.run, delivery.attempt.number
     keys = [entry.key for entry in delivery.store.list(layout.checkpoints(run))]
@@ -51,7 +57,7 @@ def left_behind(delivery: Delivery, timing: Timing, *, say: Callable[[str], None
     watch = _watch(delivery, timing, lambda: False, say, noted, lambda memory: None)
     here = {_told(row.record()): row for row in watch.rows()}
     known = [here.get(_told(row)) or _elsewhere(row) for row in newest]
-    return _saver(delivery, Checkpointing(), watch, say, TreeScan(tuple(known)), max(used, default=0))
+    return _saver(delivery, policy, watch, say, TreeScan(tuple(known)), max(used, default=0))
 
 
 def _watch(

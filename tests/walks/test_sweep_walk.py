@@ -14,6 +14,8 @@ from typing import Any
 import pytest
 
 from cli_world import Answer, World, eventually
+from hostler.records.sweep import sweeps
+from hostler.store import open_store
 
 SOAK = bool(os.environ.get("HOSTLER_SOAK"))
 TRAIN = """
@@ -467,3 +469,25 @@ def test_waiting_for_a_sweep_halted_by_errors_ends(world: World) -> None:
     world.write("train.py", TRAIN)
     answer = world.run("sweep", "-r", "-y", "--wait", "sweep.yaml", timeout=120)
     assert answer.code == 0, answer.err
+
+
+def test_auto_is_submitted_recorded_and_set_by_hand(world: World) -> None:
+    world.write("sweep.yaml", FILE.replace("metric", "parallel: auto\nmetric"))
+    answer = world.run("sweep", "-y", "--no-start", "sweep.yaml")
+    assert "as many at a time as fit in this machine's memory" in answer.err
+    store = open_store(str(world.folder / ".hostler"))
+    assert sweeps.load(store, "s").auto
+    assert world.run("parallel", "s", "2").out.startswith("s: at most 2 at once")
+    assert (sweeps.load(store, "s").parallel, sweeps.load(store, "s").auto) == (2, True)
+    assert world.run("parallel", "s", "auto").out.startswith("s: as many at once as fit")
+    assert (sweeps.load(store, "s").parallel, sweeps.load(store, "s").auto) == (None, True)
+    assert "'many' is not a number of runs" in world.run("parallel", "s", "many").err
+
+
+def test_sweep_on_this_machine_says_what_would_allow_more(world: World) -> None:
+    world.write("sweep.yaml", FILE)
+    cpus = len(os.sched_getaffinity(0))
+    line = "1 at a time" + (f"; `resources: {{cpus: 1}}` allows {cpus}" if cpus > 1 else "")
+    assert f"  {line}\n" in world.run("plan", "sweep.yaml").out
+    world.write("sweep.yaml", FILE.replace("metric", "resources: {cpus: 1}\nmetric"))
+    assert "at a time" not in world.run("plan", "sweep.yaml").out

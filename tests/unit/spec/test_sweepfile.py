@@ -122,6 +122,8 @@ def test_keys_of_the_project_stand_where_the_file_says_nothing(tmp_path: Path) -
         (BASE + "budget: {run: 3}\n", "search.yaml:3: budget: no such key 'run' (did you mean 'runs'?)"),
         (BASE + "budget: {hours: 0}\n", "search.yaml:3: budget.hours: must be more than 0"),
         (BASE + "parallel: 0\n", "search.yaml:3: parallel: must be at least 1"),
+        (BASE + "parallel: many\n", "search.yaml:3: parallel: 'many' is neither a number of runs nor auto"),
+        (BASE + "parallel: true\n", "search.yaml:3: parallel: True is neither a number of runs nor auto"),
         (BASE + "prune: ashah\n", "did you mean 'asha'?"),
         (BASE + "metric: {nam: x}\n", "search.yaml:3"),
         ("command: x\n", "parameters: is missing"),
@@ -142,3 +144,9 @@ def test_a_file_that_is_not_there_is_said(project: Project) -> None:
 
 def test_there_is_a_schema_for_editors() -> None:
     assert {"parameters", "method", "budget", "command"} <= set(schemas()["sweep.yaml"]["properties"])
+
+
+def test_parallel_auto_is_read_beside_numbers(project: Project) -> None:
+    auto, number = read(project, BASE + "parallel: auto\n"), read(project, BASE + "parallel: 3\n")
+    assert (auto.parallel, auto.auto) == (None, True)
+    assert (number.parallel, number.auto) == (3, False)

@@ -152,9 +152,11 @@ def _together(value: object) -> object:
 
 
 def _parallel(value: object) -> object:
-    if value == AUTO or (isinstance(value, int) and not isinstance(value, bool)):
-        return value
-    raise ValueError(f"{value!r} is neither a number of runs nor auto")
+    if value != AUTO and (isinstance(value, bool) or not isinstance(value, int)):
+        raise ValueError(f"{value!r} is neither a number of runs nor auto")
+    if isinstance(value, int) and value < 1:
+        raise ValueError("must be at least 1")
+    return value
 
 
 _OneMetric = Annotated[_Metric, BeforeValidator(_named)]

@@ -92,3 +92,11 @@ def test_a_report_and_the_store_leave_the_same_command_done(world: World) -> Non
     status = ["git", "-C", str(world.folder), "status", "--porcelain"]
     seen = subprocess.run(status, check=True, capture_output=True, text=True).stdout
     assert "ed.html" in seen and ".hostler" not in seen
+
+
+def test_pulled_files_in_the_project_are_not_code(world: World) -> None:
+    world.write("train.py", WRITES)
+    world.ok("run", "--name", "a", "train.py")
+    world.ok("pull", "a", "--to", "got")
+    world.cli("run", "--name", "a", "train.py")
+    assert len(world.rows()) == 1

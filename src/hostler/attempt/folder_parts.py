@@ -28,6 +28,17 @@ LUMP = ""  # the lump's key, where units have theirs
 
 _WORDS = {
     "checkpoint": ("checkpoint", "checkpoints", "ckpt", "chkpt", "snapshot"),
+    "model": (
+        "model",
+        "weights",
+        "state",
+        "optimizer",
+        "optim",
+        "scheduler",
+        "ema",
+        "generator",
+        "discriminator",
+    ),
     "epoch": ("epoch", "epochs", "ep"),
     "step": ("global_step", "global-step", "steps", "step", "iteration", "iterations", "iter", "iters", "it"),
     "update": ("updates", "update", "round", "rounds"),

@@ -60,6 +60,8 @@ def names(scanned: TreeScan) -> list[str]:
         ("model-step-20-00001-of-00004.safetensors", "step=20"),
         ("0020/weights.npz", "number=20"),
         ("5.pt", "number=5"),
+        ("model_0000010.pt", "model=10"),
+        ("optimizer_10.pt", "model=10"),
         ("last.pt", ""),
         ("model.safetensors", ""),
         ("model-00001-of-00002.safetensors", ""),

@@ -202,6 +202,16 @@ def test_resume_is_more_arguments_or_a_whole_command(resume: str, whole: bool) -
         ("resume: [--resume a.pt, --init b.pt]", ("--resume", "a.pt"), (("--init", "b.pt"),)),
         ("resume: [[ckpt=a.pt], [ckpt=b.pt]]", ("ckpt=a.pt",), (("ckpt=b.pt",),)),
         ("resume: [--resume a.pt, [ckpt=b.pt]]", ("--resume", "a.pt"), (("ckpt=b.pt",),)),
+        (
+            "resume: ['--resume={checkpoint_dir}/a.pt', '--resume={checkpoint_dir}/b.pt']",
+            ("--resume={checkpoint_dir}/a.pt",),
+            (("--resume={checkpoint_dir}/b.pt",),),
+        ),
+        (
+            "resume: ['--model={checkpoint_dir}/m.pt', '--optim={checkpoint_dir}/o.pt']",
+            ("--model={checkpoint_dir}/m.pt", "--optim={checkpoint_dir}/o.pt"),
+            (),
+        ),
     ],
 )
 def test_resume_may_be_a_list_of_alternatives(

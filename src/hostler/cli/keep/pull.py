@@ -119,11 +119,23 @@ def _pull(
         names = _put(staging, target, yes=yes)
         if fresh and names:
             (target / ".gitignore").write_text("*\n")  # no part of the next run's code
+        elif names:
+            _mark_made(target, names)
     if names is None:
         click.echo("hostler: nothing was written", err=True)
         return 1
     _report(target, found, names, size, as_json)
     return 0
+
+
+def _mark_made(target: Path, names: Iterable[str]) -> None:
+    """Note files in a folder that the person chose, so that a project that it is in does not take them for
+    code."""
+    from hostler import made_files
+
+    for path in (target / name for name in names):
+        if path.is_file() and not path.is_symlink():
+            made_files.mark(path)
 
 
 def _nothing(name: str, parts: Iterable[str], large: Sequence[str]) -> MissingError:

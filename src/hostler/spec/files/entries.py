@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -40,14 +41,24 @@ def words(value: Any) -> Any:
 
 
 def alternatives(value: Any) -> Any:
-    """`resume`: one command, or a list of them. A list is of commands if it holds lists, or if every entry is
-    a text of several words; else its entries are the words of one."""
+    """`resume`: one command, or a list of them. A list is of commands if it holds lists, if every entry is a
+    text of several words, or if every entry gives a path to the same option; else its entries are the words
+    of one."""
     if not isinstance(value, list) or not value:
         return (words(value),)
-    texts = all(isinstance(entry, str) and len(entry.split()) > 1 for entry in value)
-    if texts or any(isinstance(entry, list) for entry in value):
+    texts = [entry for entry in value if isinstance(entry, str)]
+    several = len(texts) == len(value) and (
+        all(len(entry.split()) > 1 for entry in texts) or _give_one_option(texts)
+    )
+    if several or any(isinstance(entry, list) for entry in value):
         return tuple(words(entry) for entry in value)
     return (words(value),)
+
+
+def _give_one_option(texts: Sequence[str]) -> bool:
+    """Whether each names the checkpoint folder, and those of one word give it to the same option."""
+    options = {entry.partition("=")[0] for entry in texts if len(entry.split()) == 1}
+    return len(texts) > 1 and len(options) == 1 and all("{checkpoint_dir}" in entry for entry in texts)
 
 
 def as_text(value: Any) -> Any:

@@ -68,7 +68,7 @@ def test_function_of_a_cell_is_swept_and_errors_show_the_cell(folder: Path) -> N
     assert (first.state, first.metrics["score"], other.state) == ("done", 111.0, "done")
     failure: dict[str, Any] = broken.failure or {}
     shown = "Cell In[2], line 8: return root(1 / (lr - 4))"
-    assert failure["message"].startswith(f"ZeroDivisionError: division by zero ({shown})")
+    assert failure["message"].startswith(f"ZeroDivisionError: division by zero ({shown}, no retries)")
     text = failure["traceback"].splitlines()
     assert text[1].strip() == "Cell In[2], line 8, in train"
     assert text[2].strip() == "return root(1 / (lr - 4))"

@@ -131,7 +131,7 @@ def test_usage_error_in_a_box_is_a_usage_error() -> None:
 def test_notebooks_error_points_at_the_cell_and_line() -> None:
     verdict = classify(Exit(code=1), NOTEBOOK)
     assert verdict.message == "TypeError: unsupported operand type(s) for +: 'int' and 'str'"
-    assert verdict.where == "Cell In[2], line 2"
+    assert verdict.where == "Cell In[2], line 2: return x+'a'"
     assert "  Cell In[2], line 2, in f(x)\n    return x+'a'\nTypeError" in verdict.traceback
 
 

@@ -100,4 +100,4 @@ def test_innermost_cell_of_a_notebook_is_named_with_its_line() -> None:
     assert found is not None
     assert (found.cell, found.where) == ("Cell In[3], line 5: return net(batch)", "/lib/torch/nn.py:90")
     bare = tracebacks.last("Traceback (most recent call last):\n  Cell In[1], line 2, in f\nKeyError: 1\n")
-    assert bare is not None and (bare.cell, bare.where) == ("Cell In[1], line 2", "Cell In[1]:2")
+    assert bare is not None and (bare.cell, bare.where) == ("Cell In[1], line 2", "Cell In[1], line 2")

@@ -10,7 +10,7 @@ import hashlib
 import re
 import signal
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 from hostler.errors import DamagedError, HostlerError, MachineError
@@ -139,12 +139,8 @@ def classify(
     if left and left.get("how") == DIVERGED and not finished:
         message = _one_line(str(left.get("message") or "diverged"))
         return Verdict(DIVERGED, message, signature=_hash([DIVERGED, _normal(message)]))
-    tail = in_project(tail)
+    tail = in_project("\n".join(tracebacks.lines_of(tail)))  # drawn in a box, a path may be folded
     found = tracebacks.last(tail) if exit.code != 0 and not exit.spawn_error else None
-    if found is not None:  # drawn in a box, a path is whole only now
-        found = replace(
-            found, text=in_project(found.text), where=in_project(found.where), own=in_project(found.own)
-        )
     kind = _kind(exit, tail, found, stop, killed_for, finished)
     used = found if kind not in (DONE, NOT_FINISHED, HANG, SLOW_START, TIME_LIMIT) else None
     message = _message(kind, exit, tail, used, stop, killed_for)
@@ -154,7 +150,7 @@ def classify(
         traceback=used.text if used else "",
         signature="" if kind in (DONE, NOT_FINISHED) else _signature(kind, exit, used, message),
         error=used.name if used else "",
-        where=used.own if used else "",
+        where=_one_line(used.cell if used.cell.startswith(used.own) else used.own, 120) if used else "",
     )
 
 
@@ -242,8 +238,7 @@ def _message(
     if exit.oom:
         return "killed by the kernel: the machine was out of memory"
     if found is not None:
-        cell = f" ({_one_line(found.cell, 120)})" if found.cell else ""
-        return _one_line(found.headline, 300 - len(cell)) + cell
+        return _one_line(found.headline)
     if kind == USAGE:
         return _one_line(usage_complaint(tail))
     return _one_line(": ".join([_how(exit), *_last_words(exit, tail)]))

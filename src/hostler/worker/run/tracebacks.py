@@ -124,10 +124,12 @@ def _ends_unlinked(lines: list[str]) -> bool:
 
 
 def _places(body: list[str]) -> tuple[str, str]:
-    """Place of the innermost frame, and of the innermost one that is not in a library."""
+    """Place of the innermost frame, and of the innermost one of the project or a cell; where there is none of
+    these, of the innermost one that is not in a library."""
     frames = [match for line in body if (match := _FRAME.match(line))]
-    own = [frame for frame in frames if frame["cell"] or not _LIBRARY.match(frame["file"])]
-    return _place(frames), _place(own)
+    others = [frame for frame in frames if frame["cell"] or not _LIBRARY.match(frame["file"])]
+    own = [frame for frame in others if frame["cell"] or not frame["file"].startswith(("/", "~"))]
+    return _place(frames), _place(own or others)
 
 
 def _place(frames: list[re.Match[str]]) -> str:

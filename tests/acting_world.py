@@ -127,8 +127,9 @@ class World:
         return "".join(path.read_text() for path in sorted(folder.glob("0*"))) if folder.exists() else ""
 
     def sweeps(self) -> list[str]:
+        """Those that have a spec: a folder may be made a moment before it."""
         place = self.folder / ".hostler" / "sweeps"
-        return sorted(path.name for path in place.iterdir()) if place.exists() else []
+        return sorted(path.parent.parent.name for path in place.glob("*/spec/000001.json"))
 
     def end(self) -> None:
         """Everything that was started here, by the cache folder it was given."""

@@ -85,7 +85,7 @@ def test_words_win_over_the_file_and_the_file_over_defaults(tmp_path: Path) -> N
         ("lr_schedule=poly_nan", "is not at least 0 and finite"),
         ("lr_schedule=step_3_inf", "is not at least 0 and finite"),
         ("lr_schedule=step_99999999999_0.1", "are too many"),
-        ("lr_schedule=step_9_1e300", "no factor by which a rate can drop so often"),
+        ("lr_schedule=step_9_1e300", "a rate cannot drop so often by the factor"),
         ("batch_size=100000000000000000", "must be below 2147483648"),
         ("batch_size=2147483647 grad_accum_steps=2", "does not divide batch_size 2147483647 (1 does)"),
         ("weight_decay=1e999", "at least 0 and finite"),

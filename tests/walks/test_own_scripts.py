@@ -1,0 +1,34 @@
+"""Scripts as people have them: swept, killed at a random moment, finished from their newest checkpoint."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import own_scripts
+from cli_world import World
+from script_walk import VICTIMS, walk
+
+KINDS = list(own_scripts.PARSERS)
+
+
+@pytest.fixture
+def world(tmp_path: Path) -> Iterator[World]:
+    world = World(tmp_path)
+    yield world
+    world.close()
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_killed_script_of_any_parser_finishes_from_its_checkpoint(world: World, kind: str) -> None:
+    walk(world, own_scripts.PARSERS[kind], VICTIMS[KINDS.index(kind) % 3], 0)
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("victim", VICTIMS)
+@pytest.mark.parametrize("kind", KINDS)
+def test_script_killed_anywhere_finishes(world: World, kind: str, victim: str, seed: int) -> None:
+    walk(world, own_scripts.PARSERS[kind], victim, seed)

@@ -80,7 +80,7 @@ def walk(world: World, script: Script, victim: str, seed: int) -> None:
     _write(world, script)
     command = world.start("sweep", "-y", "--wait", "sweep.yaml")
     floor, ceiling = _kill(world, command, script, victim, random.Random(f"{seed} {victim}"))
-    out, err = command.communicate(timeout=120)
+    out, err = command.communicate(timeout=240)
     log = world.run("logs", "sweep").out
     assert command.returncode == 0, out + err + log
     killed, calm = _rows(world)

@@ -58,7 +58,7 @@ for epoch in range(start + 1, {EPOCHS} + 1):
 torch.save(model.state_dict(), "results/model.pt")
 """
 
-TRANSFORMERS = f"""
+TRANSFORMERS = """
 import json, os, time
 from dataclasses import asdict, dataclass, field
 from typing import List, Optional
@@ -77,7 +77,7 @@ class Model(torch.nn.Module):
         self.body = torch.nn.Linear(4, 1)
     def forward(self, x, labels):
         out = self.body(x)
-        return {{"loss": torch.nn.functional.mse_loss(out, labels), "logits": out}}
+        return {"loss": torch.nn.functional.mse_loss(out, labels), "logits": out}
 
 own, args = HfArgumentParser((ModelArguments, TrainingArguments)).parse_args_into_dataclasses()
 os.makedirs("results", exist_ok=True)
@@ -90,7 +90,7 @@ class Slow(TrainerCallback):
             time.sleep(0.8)
 
 torch.manual_seed(0)
-data = [{{"x": torch.randn(4), "labels": torch.randn(1)}} for _ in range(8)]
+data = [{"x": torch.randn(4), "labels": torch.randn(1)} for _ in range(8)]
 trainer = Trainer(model=Model(), args=args, train_dataset=data, callbacks=[Slow()])
 last = get_last_checkpoint(args.output_dir)
 if last:
@@ -115,16 +115,14 @@ class Model(L.LightningModule):
         self.log("train_loss", loss, prog_bar=True, on_epoch=True, on_step=False)
         return loss
     def on_train_epoch_start(self):
-        if self.trainer.ckpt_path and self.current_epoch == self.first:
-            print(f"resumed from epoch {{self.current_epoch}}")
         if args.amp:
             time.sleep(0.8)
-    def on_fit_start(self):
-        self.first = self.current_epoch
     def configure_optimizers(self):
         return torch.optim.Adam(self.parameters(), lr=0.05)
 
 L.seed_everything(0)
+if args.resume:
+    print("resumed from epoch", torch.load(args.resume, weights_only=False)["epoch"] + 1)
 x = torch.randn(8, 4)
 data = torch.utils.data.TensorDataset(x, x.sum(1, keepdim=True))
 saver = ModelCheckpoint(dirpath=args.out, save_last=True)
@@ -290,8 +288,6 @@ LIBRARIES = {
         saved=number_in("training_metadata.json", "epoch"),
     ),
     "xgboost": _script(XGBOOST, "train-logloss", "", "model.json", saved=_rounds),
-    "lightgbm": _script(
-        LIGHTGBM, "train/binary_logloss", "model.txt", "model.txt", saved=_LOG, exact=False
-    ),
+    "lightgbm": _script(LIGHTGBM, "train/binary_logloss", "model.txt", "model.txt", saved=_LOG, exact=False),
     "sklearn": _script(SKLEARN, "log_loss", "model.joblib", "model.joblib", saved=_LOG),
 }

@@ -5,6 +5,8 @@ With `amp` they are slow enough to be killed; the numbers are the same without.
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from script_walk import Script, number_in
 
 EPOCHS = 6
@@ -153,7 +155,8 @@ def _parsed(script: str, command: str, resume: str, **more: object) -> Script:
     return Script(files, sweep, **{**given, **more})  # type: ignore[arg-type]
 
 
-def _state(folder):  # type: ignore[no-untyped-def]
+def _state(folder: Path) -> int:
+    """Epochs that the file of the bash script has."""
     try:
         return int((folder / "state").read_text().split()[0])
     except (OSError, IndexError):

@@ -1,8 +1,8 @@
 """A script without a line of hostler, swept by a file, killed at a random moment, and finished.
 
-The kill is of the script's process, of its worker, or of both; the moment is drawn once a checkpoint is in the
-store. Only the first run of the sweep is killed. Its boolean changes nothing about the training, so the second
-run, undisturbed, has the curve that the first must end with.
+The kill is of the script's process, of its worker, or of both; the moment is drawn once a checkpoint is in
+the store. Only the first run of the sweep is killed. Its boolean changes nothing about the training, so the
+second run, undisturbed, has the curve that the first must end with.
 """
 
 from __future__ import annotations
@@ -13,9 +13,10 @@ import random
 import re
 import signal
 import subprocess
+import sys
 import tempfile
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -32,6 +33,7 @@ PROCESS, WORKER, BOTH = "process", "worker", "both"
 VICTIMS = (PROCESS, WORKER, BOTH)
 SETTLE = 0.3
 LATE = 1.0  # seconds until a worker that shares its processor has looked at files that rest
+SWEEP = ("sweep", "-y", "--wait", "sweep.yaml")
 LISTS = [3, 4]
 
 
@@ -75,10 +77,13 @@ class Script:
         return f"{self.sweep}checkpoint: {{every: 1}}\nparameters:\n{swept}"
 
 
-def walk(world: World, script: Script, victim: str, seed: int) -> None:
-    """Sweep, kill, finish; then look at everything that a person would look at."""
+def walk(
+    world: World, script: Script, victim: str, seed: int, begin: Sequence[str] = ("-m", "hostler", *SWEEP)
+) -> None:
+    """Sweep, kill, finish; then look at everything that a person would look at. `begin`: words after
+    `python` that begin the sweep and wait for its end."""
     _write(world, script)
-    command = world.start("sweep", "-y", "--wait", "sweep.yaml")
+    command = _begun(world, begin)
     floor, ceiling = _kill(world, command, script, victim, random.Random(f"{seed} {victim}"))
     out, err = command.communicate(timeout=240)
     log = world.run("logs", "sweep").out
@@ -110,18 +115,9 @@ def _kill(
     world: World, command: subprocess.Popen[str], script: Script, victim: str, rng: random.Random
 ) -> tuple[int, int]:
     """Kill the first run's first attempt: epochs that were safe then, and epochs that were begun."""
-
-    def awaited(what: Callable[[], Any]) -> Any:
-        while not (found := what()):
-            assert command.poll() is None, command.communicate()
-            time.sleep(0.02)
-        return found
-
-    runs = Path(world.env["HOSTLER_CACHE"]) / "runs"
-    folder = awaited(lambda: next(runs.glob("*/0000000-*-1"), None))
-    process = awaited(lambda: _read(folder / "process.json"))
+    folder, pid = first_process(world, command)
     run, store = folder.name.removesuffix("-1"), open_store(str(world.store))
-    awaited(lambda: checkpoints.committed(store, run))
+    _awaited(command, lambda: checkpoints.committed(store, run))
     moment, seen = time.monotonic() + rng.uniform(0.0, 1.5), list[tuple[float, int]]()
     while time.monotonic() < moment:
         seen.append((time.monotonic(), script.saved(folder / "checkpoint")))
@@ -130,10 +126,35 @@ def _kill(
     if victim == PROCESS:
         safe = max([safe, *(n for when, n in seen if when < time.monotonic() - SETTLE - LATE)])
     else:
-        _send(_worker(world))
+        send_kill(worker_of(world))
     if victim != WORKER:
-        _send(process["pid"])
+        send_kill(pid)
     return safe, max([safe, *(n for _, n in seen)]) + 1
+
+
+def first_process(world: World, command: subprocess.Popen[str]) -> tuple[Path, int]:
+    """The folder and the process of the first run's first attempt, once they are there."""
+    runs = Path(world.env["HOSTLER_CACHE"]) / "runs"
+    folder: Path = _awaited(command, lambda: next(runs.glob("*/0000000-*-1"), None))
+    return folder, int(_awaited(command, lambda: _read(folder / "process.json"))["pid"])
+
+
+def _awaited(command: subprocess.Popen[str], what: Callable[[], Any]) -> Any:
+    while not (found := what()):
+        assert command.poll() is None, command.communicate()
+        time.sleep(0.02)
+    return found
+
+
+def _begun(world: World, words: Sequence[str]) -> subprocess.Popen[str]:
+    return subprocess.Popen(
+        [sys.executable, *words],
+        cwd=world.folder,
+        env=world.env,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
 
 
 def _safe(world: World, script: Script, run: str) -> int:
@@ -144,14 +165,14 @@ def _safe(world: World, script: Script, run: str) -> int:
         return script.saved(target)
 
 
-def _worker(world: World) -> int:
+def worker_of(world: World) -> int:
     """The worker; its parent, of the same name, starts another."""
     of_that_name = set(world.processes(holding="hostler.worker"))
     [pid] = [pid for pid in of_that_name if (row := proctable.row(pid)) and row.parent in of_that_name]
     return pid
 
 
-def _send(pid: int) -> None:
+def send_kill(pid: int) -> None:
     try:
         os.kill(pid, signal.SIGKILL)
     except ProcessLookupError:  # it went with its worker

@@ -65,17 +65,8 @@ def test_kill_in_the_first_ten_seconds_keeps_progress(world: World, victim: str)
     assert int(epoch) >= (5 if victim == PROCESS else 1), log
 
 
-NOTEBOOK = """
-import sys, hostler
-sys.path.insert(0, ".")
-from lesson import train
-done = hostler.sweep(
-    train, {"amp": [True, False], "layers": {"value": [3, 4]}}, name="sweep", checkpoint={"every": 1}
-)
-done.wait(200)
-print(done.frame()["state"].tolist())
-"""
-LESSON = """
+CELLS = (
+    """
 import os
 from model import fit
 
@@ -83,13 +74,17 @@ def train(amp, layers):
     folder = os.environ["HOSTLER_CHECKPOINT_DIR"]
     last = os.path.join(folder, "last.json")
     fit(folder, amp, layers, last if os.path.exists(last) else None)
-"""
+""",
+    """
+import hostler
+parameters = {"amp": [True, False], "layers": {"value": [3, 4]}}
+hostler.sweep(train, parameters, name="sweep", checkpoint={"every": 1}).wait(200)
+""",
+)
 
 
 def test_killed_function_of_a_notebook_finishes_from_its_checkpoint(world: World) -> None:
-    notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(NOTEBOOK)])
+    notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(cell) for cell in CELLS])
     nbformat.write(notebook, world.folder / "lesson.ipynb")
-    script = replace(
-        own_scripts.PARSERS["argparse"], files={"lesson.py": LESSON, "model.py": own_scripts.MODEL}
-    )
+    script = replace(own_scripts.PARSERS["argparse"], files={"model.py": own_scripts.MODEL})
     walk(world, script, PROCESS, 0, begin=("-c", "from nbclient.cli import main; main()", "lesson.ipynb"))

@@ -168,7 +168,7 @@ x = np.random.RandomState(0).randn(200, 4)
 data = xgb.DMatrix(x, (x.sum(1) > 0).astype(int))
 
 class Slow(xgb.callback.TrainingCallback):
-    def after_iteration(self, model, epoch, evals_log):
+    def before_iteration(self, model, epoch, evals_log):
         if args.amp:
             time.sleep(0.8)
         return False

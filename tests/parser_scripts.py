@@ -96,7 +96,14 @@ def main(argv):
 app.run(main)
 """
 
-FIRE = "import fire\ndef main(amp=False, layers=(), lr=0.1):\n    print(amp)\nfire.Fire(main)\n"
+FIRE = """
+import fire, json
+
+def main(amp=None, layers=(), lr=0.1):
+    print(json.dumps({"amp": amp, "layers": layers, "lr": lr}))
+
+fire.Fire(main)
+"""
 
 HF = """
 import json

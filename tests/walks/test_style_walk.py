@@ -23,6 +23,7 @@ SWEPT = {
     "typer": (scripts.TYPER, "amp", "layers"),
     "absl_list": (scripts.ABSL, "amp", "names"),
     "absl_multi": (scripts.ABSL, "ema", "layers"),
+    "fire": (scripts.FIRE, "amp", "layers"),
     "configurator": (scripts.GPT, "compile", "layers"),
 }
 HYDRA = """

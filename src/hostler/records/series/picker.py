@@ -123,6 +123,7 @@ class _ToolPoints:
         self._there: set[str] | None = None  # the metrics it has; None: the next one is wanted
         self._bar, self._offset = -1, 0  # the last count of a bar, and what bars before it came to
         self._resumed = 0
+        self._rounds: int | None = None  # rounds before the first that this attempt printed
         self._in_parts = False  # whether epochs come in parts, and so are no steps
         self._partial: Reading | None = None
         self._first: list[Point] = []  # not yet known to be wanted
@@ -221,6 +222,10 @@ class _ToolPoints:
             step = None if self._in_parts else int(epoch)
         if step is None or abs(step) >= LARGEST:
             return None
+        if reading.rounds:
+            if self._rounds is None:
+                self._rounds = 0 if step else self._resumed
+            return step + self._rounds
         if not reading.restarts:
             return step
         if self._bar < 0 and step < self._resumed - 1:  # a bar of what is left to do

@@ -3,7 +3,7 @@
 A line counts only if every word of it is understood and a name in it is a metric's (`loss`, `val_acc`): a
 sentence, a setting or a table of something else is never a metric. Each function knows the lines of one tool
 and returns None for all others; `Recogniser` asks them in turn and keeps what spans lines: the epoch that
-Keras prints above its bar, and Lightning's table.
+Keras prints above its bar, Lightning's table, and its bar where it is broken into lines.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ _NUMBER = (
 )
 _END = r"(?![\w:/]|[.,-]\d|\.$)"  # no date, version, address or clock begins so
 _FLOAT = re.compile(r"[.%eEnN]")  # how a measured value is written, and a setting like 16 is not
+_WIDEST = 1000  # characters of a bar that is broken into lines
 _ANSI = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]|\x08+")
 _ODD = re.compile(r"[^\w./-]+")
 
@@ -56,11 +57,13 @@ _NOISE = _words(
 @dataclass(frozen=True)
 class Reading:
     """Metrics of a line. `step`: the line's own; None: counted. `restarts`: the step is a bar's, and begins
-    anew with each bar. `whole`: False of a state on the way, which a later line replaces."""
+    anew with each bar. `rounds`: the step is counted from 0 also where a training goes on. `whole`: False of
+    a state on the way, which a later line replaces."""
 
     values: Mapping[str, float] = field(default_factory=dict)
     step: int | None = None
     restarts: bool = False
+    rounds: bool = False
     whole: bool = True
     epoch: float | None = None  # where it has no step: an epoch, perhaps a part of one
 
@@ -113,7 +116,8 @@ def boosting(text: str) -> Reading | None:
         found.append((f"{pair['of']}/{pair['name']}" if pair["of"] else pair["name"], pair["n"]))
         at = pair.end()
     known = any("/" in name or is_metric(name, weak=True) for name, _ in found)
-    return Reading(_clean(found), int(match[1])) if known else None
+    of_xgboost = not any("/" in name for name, _ in found)
+    return Reading(_clean(found), int(match[1]), rounds=of_xgboost) if known else None
 
 
 # Epoch 2:  45%|####   | 9/20 [00:01<00:02, 5.1it/s, v_num=0, loss=0.31]      tqdm, and Lightning's bar
@@ -141,7 +145,7 @@ _RICH = re.compile(
 
 
 def rich_bar(text: str) -> Reading | None:
-    """Lightning's other bar."""
+    """Lightning's other bar; None while a narrow terminal has its metrics on further lines."""
     match = _RICH.fullmatch(text)
     return _bar(match, match["head"]) if match else None
 
@@ -294,7 +298,7 @@ def _is_named(words: list[str]) -> bool:
     return words[0] in _NOISE or words[0] in ("lr", "mfu") or is_metric(" ".join(words), weak=True)
 
 
-_TOOLS: tuple[Callable[[str], Reading | None], ...] = (transformers, boosting, tqdm, rich_bar, timm, plain)
+_TOOLS: tuple[Callable[[str], Reading | None], ...] = (transformers, boosting, tqdm, timm, plain)
 
 _KEYED = re.compile(rb"\s*-?\s*([A-Za-z_][\w.-]*):(?:\s.*)?")
 
@@ -313,12 +317,13 @@ class Recogniser:
         self._epoch: int | None = None  # as Keras has printed it above its bar
         self._columns = 0  # of Lightning's table, while it is being printed
         self._rows: dict[str, float] = {}
+        self._bar = ""  # of Lightning with rich, while its metrics may go on in the next line
         self.dull = False  # whether no line of the last one's shape holds anything
 
     @property
     def in_table(self) -> bool:
         """Whether every line is wanted, worth a look or not."""
-        return self._columns > 0
+        return self._columns > 0 or bool(self._bar)
 
     def read(self, line: bytes, before: bytes = b"") -> Reading | None:
         """The metrics of a line. `before` is the line above it: settings are printed in columns."""
@@ -326,6 +331,11 @@ class Recogniser:
         if (self._columns or "DataLoader" in text) and ((reading := self._table(text)) or self._columns):
             return reading
         indented, text = text[:1].isspace(), text.strip()
+        bar, self._bar = self._bar, ""
+        if _RICH.fullmatch(text) or (bar and indented and text):
+            whole = f"{bar} {text}" if bar and indented else text
+            self._bar = whole if len(whole) <= _WIDEST else ""
+            return rich_bar(whole)
         if match := _EPOCH.fullmatch(text):
             self._epoch = int(match[1])
             return None

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import stat
-from dataclasses import dataclass
 from pathlib import Path
 
 from plain_store import PlainStore
@@ -13,16 +12,8 @@ from hostler.fleet.snapshot import snapshot
 from hostler.fleet.snapshot.data import data_items
 from hostler.settings import Sizes
 from hostler.spec.job import Job, Source
+from hostler.spec.project import DataEntry
 from hostler.worker.prepare.prepare import prepare
-
-
-@dataclass(frozen=True)
-class DataEntry:
-    name: str
-    path: str | None = None
-    url: str | None = None
-    run: tuple[str, ...] = ()
-    out: str | None = None
 
 
 def seen(root: Path) -> dict[bytes, object]:

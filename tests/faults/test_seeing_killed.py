@@ -40,6 +40,7 @@ import builtins, json, os, shutil, signal, sys
 from pathlib import Path
 from hostler.records.checkpoint import archive
 from hostler.records.checkpoint import archive_files as delivery
+from hostler.records.run import log as run_log
 from hostler.records.series import metrics
 from hostler.records.series import packing
 from hostler.records.sweep import sweeps

@@ -54,7 +54,8 @@ def test_status_in_a_pipe_is_plain_lines_under_each_other(world: World) -> None:
     assert [line.split()[0] for line in lines] == ["bad", "flaky", "good"]
     assert all(line[head.index("STATE") - 1] == " " for line in lines)
     assert "\x1b" not in answer.out
-    assert answer.err.strip() == "1 failed, 2 done"
+    assert answer.err.splitlines()[0] == "1 failed, 2 done"
+    assert "bad failed: ValueError: boom (train.py:" in answer.err and "hostler retry bad" in answer.err
 
 
 def test_status_on_a_terminal_is_coloured_unless_told_not_to(world: World) -> None:
@@ -102,7 +103,7 @@ def test_show_tells_everything_of_a_failed_run(world: World) -> None:
 def test_show_as_json_has_attempts_checkpoints_outputs_and_environment(world: World) -> None:
     found = world.run("show", "flaky", "--json").json
     assert [one["outcome"] for one in found["attempts"]] == ["queued", "done"]
-    assert found["attempts"][0]["failure"]["message"] == "ValueError: the first time is hard"
+    assert found["attempts"][0]["failure"]["message"] == "ValueError: the first time is hard (train.py:16)"
     assert found["checkpoints"][0]["size"] == 100
     assert [file["name"] for file in found["outputs"]] == ["report.txt"]
     assert found["totals"]["loss"] == {"last": 0.5, "min": 0.5, "max": 1.0, "step": 2}

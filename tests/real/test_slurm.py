@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sys
 import time
 from collections.abc import Iterator
@@ -15,6 +16,7 @@ from hostler.backends.base import Backend, Launch, Question
 from hostler.backends.registry import backend as by_name
 from hostler.backends.slurm import doctor
 from hostler.errors import MachineError, UsageError
+from hostler.records.checkpoint import checkpoints
 from hostler.records.rows import rows
 from hostler.spec.job import Checkpointing, Resources
 from hostler.spec.project import Fleet
@@ -144,7 +146,7 @@ def test_scancel_gives_the_run_back_and_a_later_task_continues(here: SlurmWorld)
     assert "goes on from checkpoint 1-" in here.world.log(job)
 
 
-def test_stopping_the_fleet_saves_first(here: SlurmWorld) -> None:
+def test_stopping_the_fleet_saves_first(here: SlurmWorld, tmp_path: Path) -> None:
     job = here.world.submit(COUNTS, runs=[{"i": 0}, {"i": 1}], env={"STEPS": "500"})
     fleet = here.fleet(workers=1)
     here.start(fleet, job)
@@ -152,7 +154,10 @@ def test_stopping_the_fleet_saves_first(here: SlurmWorld) -> None:
     assert sum(worker.count for worker in here.backend.stop(fleet)) == 2
     here.until_gone(fleet)
     assert here.states(job) == ["queued", "queued"]
-    assert here.world.committed(job)[0].step > 1, "after the first copy, one on the way out"
+    store, run = here.world.store, job.run_id(0)
+    newest = checkpoints.read(store, run, here.world.committed(job)[0])
+    checkpoints.restore(store, newest, tmp_path / "restored")
+    assert json.loads((tmp_path / "restored" / "at.json").read_text()) == {"at": max(here.steps(job)) + 1}
 
 
 def test_waiting_array_is_counted_and_ended_with_scattered_tasks(here: SlurmWorld) -> None:

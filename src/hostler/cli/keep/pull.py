@@ -129,9 +129,11 @@ def _pull(
 
 
 def _mark_made(target: Path, names: Iterable[str]) -> None:
-    """Note files in a folder that the person chose, so that a project that it is in does not take them for
-    code."""
+    """Note files in a folder that the person chose, if this project would take them for code."""
     from hostler import made_files
+
+    if not target.resolve().is_relative_to(here.project().root.resolve()):
+        return  # to note a file is to read it once more
 
     for path in (target / name for name in names):
         if path.is_file() and not path.is_symlink():

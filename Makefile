@@ -8,17 +8,17 @@ TORCH := torch==2.13.0 torchvision==0.28.0  # the tests'; first, so that nothing
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test gangs lint soak bench docs picture clean
+.PHONY: help demo test gangs lint soak reliability bench docs picture clean
 
 help:  ## this list
-	@grep -E '^[a-z]+:.*  ## ' Makefile | sed -E 's/^([a-z]+):.*  ## (.*)/make \1\t\2/' | expand -t 14
+	@grep -E '^[a-z]+:.*  ## ' Makefile | sed -E 's/^([a-z]+):.*  ## (.*)/make \1\t\2/' | expand -t 18
 
 demo: $(VENV)/.installed  ## six runs, one worker killed on the way: 20 seconds
 	@$(BIN)/hostler demo
 
-test: $(VENV)/.test  ## all tests but the long ones
+test: $(VENV)/.test  ## all tests but the long ones; the few that fail once more, alone
 	@bash tests/packages.sh
-	$(BIN)/python -m pytest -n 3 --dist worksteal -m "not soak" tests
+	$(BIN)/python tests/suite.py
 
 gangs: $(VENV)/.gangs  ## TensorFlow and JAX on two workers each: 1.3 GB of packages that `make test` does without
 	CI=true $(BIN)/python -m pytest tests/frameworks/test_gang_frameworks.py tests/frameworks/test_example_tensorflow.py
@@ -36,7 +36,11 @@ soak: $(VENV)/.test  ## the long doses
 	@bash tests/packages.sh
 	HOSTLER_SOAK=1 $(BIN)/python -m pytest -s -m soak --timeout=7200 tests
 
-bench: $(VENV)/.installed  ## times against their floors; fails when a bound is missed
+reliability: $(VENV)/.test  ## doses of mixed faults that this commit has not had; writes docs/reliability.md
+	@bash tests/packages.sh
+	$(BIN)/python tests/history/record.py
+
+bench: $(VENV)/.test  ## times against their floors; fails when a bound is missed
 	$(BIN)/python benchmarks/run.py
 
 docs: $(VENV)/.docs  ## the documentation as a site of files: site/index.html

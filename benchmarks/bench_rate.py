@@ -1,11 +1,12 @@
-"""Images a second of the trainer against a bare loop of the same model, on a GPU.
+"""Images a second of the trainer against loops of the same model on the same data, on a GPU.
 
-The bare loop has one batch that lies on the device, and does nothing but steps: forward under bf16, backward,
-a fused update. The trainer draws its batches from a set on the device, keeps its sums, logs, is asked
-whether it should stop, and saves checkpoints. They take turns, an epoch of one and as many steps of the
-other, since a GPU that gets warm gets slower; the first turns, in which both compile and the trainer makes
-the buffers of its checkpoints, do not count. Neither asks for kernels that give the same bits each time
-(`deterministic: false`); what those cost the trainer is shown beside.
+The floor is a loop that somebody wrote by hand for this model alone: a whole step captured as a CUDA graph,
+from the batch, which it takes out of the set on the device, to a fused update. Beside it stands the bare loop
+that people write first: compiled, not captured, on one batch. The trainer draws its batches from a set on the
+device, keeps its sums, logs, is asked whether it should stop, and saves checkpoints. All take turns, an epoch
+of one and as many steps of the others, since a GPU that gets warm gets slower; the first turns, in which they
+compile and the trainer makes the buffers of its checkpoints, do not count. Nobody asks for kernels that give
+the same bits each time (`deterministic: false`).
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -24,10 +26,30 @@ from typing import Any
 from row import Row
 
 MODELS = Path(__file__).resolve().parent / "rate_models.py"
-TURNS, WARM = 7, 3
+TURNS, WARM = 6, 3
 NEEDED = ("torch", "torchvision")
-COUNT, BYTES = 50_000, "bytes.npz"
-RECORDED = {"compile": True, "cuda_graph": True}
+
+
+@dataclass(frozen=True)
+class Case:
+    """A training, and how many times the captured loop's time it may take."""
+
+    name: str
+    model: str  # in rate_models.py, or of timm
+    data: str  # in rate_models.py
+    batch: int
+    steps: int
+    bound: float
+
+
+LARGE, SMALL = "224×224, bf16, batches of 256", "32×32, bf16, batches of 512"
+CASES = (
+    Case(f"ResNet-50, {LARGE}", "resnet_50", "large", 256, 40, 1.0),
+    Case(f"ViT-S/16, {LARGE}", "vit_s16", "large", 256, 40, 1.0),
+    Case(f"ResNet-18, {SMALL}", "resnet_18", "small", 512, 200, 1 / 0.95),
+    Case(f"ResNet-50 on bytes, {LARGE}", "resnet_50_bytes", "large_bytes", 256, 40, 1.0),
+    Case(f"timm's ResNet-50 on bytes, {LARGE}", "timm/resnet50", "large_bytes", 256, 40, 1.0),
+)
 
 
 def main() -> list[Row]:
@@ -40,112 +62,134 @@ def main() -> list[Row]:
         print("bench_rate: needs a GPU; not measured", file=sys.stderr)
         return []
     print(f"bench_rate: {torch.cuda.get_device_name()}, torch {torch.__version__}", file=sys.stderr)
+    words = os.environ.get("HOSTLER_RATES", "").split()  # only cases whose model holds one of them
+    chosen = [one for one in CASES if not words or any(word in one.model for word in words)]
+    rows = list[Row]()
     with tempfile.TemporaryDirectory() as folder, _inside(Path(folder)):
-        return [
-            *_large("ResNet-50, 224×224, bf16, compiled, batches of 256", "resnet_50"),
-            *_large("ViT-S/16, 224×224, bf16, compiled, batches of 256", "vit_s16"),
-            *_small("ResNet-18, 32×32, bf16, batches of 512"),
-        ]
+        for case in chosen:
+            if case.model.startswith("timm/") and find_spec("timm") is None:
+                print(f"bench_rate: {case.name} needs timm; not measured", file=sys.stderr)
+                continue
+            rows += _measured(case)
+            torch.cuda.empty_cache()
+    return rows
 
 
-def _large(name: str, model: str) -> list[Row]:
-    bare = Bare(model, 224, 256, compiled=True)
-    asked = {
-        "dataset": f"{MODELS}:large",
-        "model": f"{MODELS}:{model}",
-        "batch_size": 256,
-        **RECORDED,
-    }
-    ours, floor = _in_turns(bare, 60, asked)
-    same, _ = _in_turns(bare, 60, {**asked, "deterministic": True})
+def _measured(case: Case) -> list[Row]:
+    captured, bare = Loop(case, captured=True), Loop(case, captured=False)
+    ours, floor, plain = _in_turns(case, captured, bare)
+    rates = [f"{name} {case.batch / took * 1e3:,.0f}" for name, took in
+             (("ours", ours), ("bare", plain), ("captured", floor))]  # fmt: skip
+    print(f"rate: {case.name}: {', '.join(rates)} img/s, {floor / ours:.3f} of captured", file=sys.stderr)
     return [
-        Row(name, ours, floor, 1.02, "ms a step"),
-        Row(f"{name}, `deterministic: true`", same, floor, None, "ms a step"),
+        Row(f"{case.name}, `compile: true`: to a captured loop", ours, floor, case.bound, "ms a step"),
+        Row(f"{case.name}: a bare compiled loop to the captured one", plain, floor, None, "ms a step"),
     ]
 
 
-def _small(name: str) -> list[Row]:
-    """To an eager loop; and pictures of bytes that are read from a file, to those made on the device."""
-    import numpy as np
-
-    pixels = np.random.default_rng(0).integers(0, 256, (COUNT, 3, 32, 32), dtype=np.uint8)
-    np.savez(BYTES, x_train=pixels, y_train=np.arange(COUNT) % 1000)
-    asked = {"model": f"{MODELS}:resnet_18", "batch_size": 512, **RECORDED}
-    bare = Bare("resnet_18", 32, 512, compiled=False)
-    made, eager = _in_turns(bare, 120, {**asked, "dataset": f"{MODELS}:small"})
-    read, _ = _in_turns(bare, 120, {**asked, "dataset": f"npz/{BYTES}", "data_dir": "."})
-    return [
-        Row(f"{name}, compiled: to an eager loop", made, eager, 1 / 1.3, "ms a step"),
-        Row(f"{name}, from a file of bytes: to made ones", read, made, 1.05, "ms a step"),
-    ]
-
-
-def _in_turns(bare: Bare, steps: int, asked: dict[str, Any]) -> tuple[float, float]:
-    """Milliseconds a step: the trainer's, and the bare loop's."""
+def _in_turns(case: Case, *loops: Loop) -> tuple[float, ...]:
+    """Milliseconds a step: the trainer's, and the loops'."""
     from hostler.trainer import experiment_generator
 
     config = {
+        "dataset": f"{MODELS}:{case.data}",
+        "model": case.model if "/" in case.model else f"{MODELS}:{case.model}",
+        "batch_size": case.batch,
+        "compile": True,
         "model_output_dim": 1000,
-        "steps_per_epoch": steps,
+        "steps_per_epoch": case.steps,
         "train_length": TURNS,
         "data_splits_map": {"train": "train"},
         "amp": "bf16",
         "channels_last": True,
         "deterministic": False,
         "base_lr": 0.001,
-        "save_best_checkpoint": False,
-        "log_to_stdout": False,
-        **asked,
+        "output_dir": f"out-{case.model.replace('/', '-')}",
     }
-    ours, floor = list[float](), list[float]()
+    times: list[list[float]] = [[] for _ in range(1 + len(loops))]
     began = time.perf_counter()
     for _ in experiment_generator(config):
-        ours.append(time.perf_counter() - began)
-        floor.append(bare.timed(steps))
+        times[0].append(time.perf_counter() - began)
+        for own, loop in zip(times[1:], loops, strict=True):
+            own.append(loop.timed(case.steps))
         began = time.perf_counter()
-    return tuple(statistics.median(one[WARM:]) / steps * 1e3 for one in (ours, floor))  # type: ignore[return-value]
+    log = (Path(config["output_dir"]) / "training.log").read_text()  # type: ignore[arg-type]
+    for line in log.splitlines():
+        if "plain steps" in line:
+            print(f"bench_rate: {case.name}: {line}", file=sys.stderr)
+    return tuple(statistics.median(own[WARM:]) / case.steps * 1e3 for own in times)
 
 
-class Bare:
-    """What the trainer cannot beat."""
+class Loop:
+    """Steps of a model and nothing else. `captured`: all of a step, with its batch, is one CUDA graph."""
 
-    def __init__(self, model: str, side: int, batch: int, *, compiled: bool) -> None:
+    def __init__(self, case: Case, *, captured: bool) -> None:
         import rate_models
         import torch
 
-        made: Any = getattr(rate_models, model)(None, None).cuda().to(memory_format=torch.channels_last)
-        self._called = torch.compile(made) if compiled else made
-        x = torch.randn(batch, 3, side, side, device="cuda")
-        self._x = x.contiguous(memory_format=torch.channels_last)
-        self._y = torch.randint(rate_models.CLASSES, (batch,), device="cuda")
+        config: Any = type("Size", (), {"batch_size": case.batch})
+        data = getattr(rate_models, case.data)(config)
+        made: Any = _model(case, data).cuda().to(memory_format=torch.channels_last)
+        split = data.splits["train"]
+        self._x = split.x.contiguous(memory_format=torch.channels_last).permute(0, 2, 3, 1)
+        self._y, self._prepare = split.y, data.prepare
+        whole = len(self._y) // case.batch
+        self._order = torch.randperm(len(self._y), device="cuda")[: whole * case.batch].view(whole, -1)
+        self._at = torch.zeros(1, dtype=torch.long, device="cuda")
+        self._called = torch.compile(made)
         self._optimizer = torch.optim.SGD(
             made.parameters(), lr=0.001, momentum=0.9, nesterov=True, fused=True
         )
+        self._step = self._captured() if captured else self._plain
 
     def timed(self, steps: int) -> float:
         """Seconds for so many."""
         import torch
 
-        repeatable = torch.are_deterministic_algorithms_enabled()
-        torch.use_deterministic_algorithms(False)
         torch.cuda.synchronize()
         began = time.perf_counter()
         for _ in range(steps):
             self._step()
         torch.cuda.synchronize()
-        spent = time.perf_counter() - began
-        torch.use_deterministic_algorithms(repeatable, warn_only=True)
-        return spent
+        return time.perf_counter() - began
 
-    def _step(self) -> None:
+    def _plain(self) -> None:
         import torch
         import torch.nn.functional as F
 
+        chosen = self._order.index_select(0, self._at)[0]
+        x, y = self._x[chosen].permute(0, 3, 1, 2), self._y[chosen]
         self._optimizer.zero_grad(set_to_none=True)
         with torch.autocast("cuda", torch.bfloat16):
-            loss = F.cross_entropy(self._called(self._x), self._y)
+            loss = F.cross_entropy(self._called(self._prepare(x) if self._prepare else x), y)
         loss.backward()  # type: ignore[no-untyped-call]
         self._optimizer.step()
+        self._at.add_(1).remainder_(len(self._order))
+
+    def _captured(self) -> Any:
+        import torch
+
+        aside = torch.cuda.Stream()  # type: ignore[no-untyped-call]
+        with torch.cuda.stream(aside):
+            for _ in range(3):
+                self._plain()
+        torch.cuda.synchronize()
+        graph = torch.cuda.CUDAGraph()
+        self._optimizer.zero_grad(set_to_none=True)
+        with torch.cuda.graph(graph):
+            self._plain()
+        return graph.replay
+
+
+def _model(case: Case, data: Any) -> Any:
+    import rate_models
+
+    if not case.model.startswith("timm/"):
+        return getattr(rate_models, case.model)(None, data)
+    from hostler.train.config import Config
+    from hostler.train.models import timm_model
+
+    return timm_model.build(case.model.removeprefix("timm/"), Config(model=case.model), data, 1000)
 
 
 @contextmanager

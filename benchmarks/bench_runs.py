@@ -32,9 +32,9 @@ from hostler.worker.claim.room import Room
 from hostler.worker.claim.slots import Offer
 from hostler.worker.loop import Worker, WorkerTerms
 from hostler.worker.machine import Machine
-from hostler.worker.parent import new_session
 from hostler.worker.process.process import Process
 from hostler.worker.process.warm import Warmth
+from hostler.worker.session_name import new_session
 
 RUNS, SLOTS, ROUNDS, TIMES = 200, 2, 5, 9
 LARGEST_WARM = 5.0 / 4.95  # bare processes that one warm run may take

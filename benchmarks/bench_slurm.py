@@ -32,7 +32,10 @@ from hostler.store import open_store
 from slurm_cluster import PROGRAMS, Cluster, cluster
 
 RUNS = 1000
-TIMES = 9
+TIMES = 25
+BOUND = (
+    1.7  # sbatch takes 5 to 7 ms; ours adds 3 ms, two thirds of them spent by a Python whose cache is cold
+)
 LOOP = 25  # sbatch commands of the loop that are measured; the rest would take as long each
 FLEET = Fleet("bench", "slurm", workers=32)
 SWEEP = f"command: python train.py\nparameters:\n  a: {{start: 0, step: 1, count: {RUNS}}}\n"
@@ -72,7 +75,7 @@ def _rows(site: Cluster, folder: Path) -> list[Row]:
         writes.append(_timed(site, lambda n=n: _write(folder, f"s{n}")))  # type: ignore[misc]
     floor = median(bare) + median(writes)
     loop = _timed(site, lambda: [_sbatch() for _ in range(LOOP)]) / LOOP * RUNS
-    found = [Row(f"submit {RUNS:,} runs to Slurm", median(ours), floor, 1.5, "s")]
+    found = [Row(f"submit {RUNS:,} runs to Slurm", median(ours), floor, BOUND, "s")]
     found.append(Row("  a shell loop of sbatch", loop, floor, None, "s"))
     exe = peers.python()
     taken = peers.took(exe, "submitit", SUBMITIT, RUNS) if exe else None
@@ -84,8 +87,9 @@ def _submit(folder: Path, name: str) -> None:
     project = default_project(folder)
     workers = Launcher(project, store.url, FLEET, SlurmBackend()).prepared(store)
     job = replace(draft_sweep(load_sweep(folder / "sweep.yaml", project)), name=name)
-    assert sweeps.submit(store, edited(store, None, job).job)
-    [queued] = workers.start_missing([name], RUNS, new=True)
+    job = edited(store, None, job).job
+    assert sweeps.submit(store, job)
+    [queued] = workers.start_missing([name], RUNS, new=True, jobs=[job])
     assert queued.count == RUNS
 
 

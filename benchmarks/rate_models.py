@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import torch
 from torchvision.models import resnet50
 from torchvision.models.vision_transformer import VisionTransformer
 
 from hostler.train.config import Config
+from hostler.train.data.npz import PIXELS, scaled
 from hostler.train.data.split import IMAGES, Arrays, Data
+from hostler.train.models.normal import centre
 from hostler.train.models.tiny import resnet
 
 LARGE, SMALL = 224, 32
@@ -16,6 +20,13 @@ CLASSES = 1000
 
 def resnet_50(config: Config, data: Data) -> torch.nn.Module:
     return resnet50(num_classes=CLASSES)
+
+
+def resnet_50_bytes(config: Config, data: Data) -> torch.nn.Module:
+    """With the mean and deviation of published weights, as timm's has them."""
+    model = resnet50(num_classes=CLASSES)
+    centre(model, data, (0.485, 0.456, 0.406), (0.229, 0.224, 0.225))
+    return model
 
 
 def vit_s16(config: Config, data: Data) -> torch.nn.Module:
@@ -33,12 +44,19 @@ def large(config: Config) -> Data:
     return _made(LARGE, 16 * config.batch_size)
 
 
+def large_bytes(config: Config) -> Data:
+    return replace(_made(LARGE, 16 * config.batch_size, bytes_of=True), prepare=scaled, pixels=PIXELS)
+
+
 def small(config: Config) -> Data:
     return _made(SMALL, 50_000)
 
 
-def _made(side: int, count: int) -> Data:
+def _made(side: int, count: int, *, bytes_of: bool = False) -> Data:
     """On the device from the beginning."""
-    x = torch.randn(count, 3, side, side, device="cuda")
+    shape = (count, 3, side, side)
+    x = torch.randn(shape, device="cuda")
+    if bytes_of:
+        x = torch.randint(256, shape, dtype=torch.uint8, device="cuda")
     y = torch.randint(CLASSES, (count,), device="cuda")
     return Data({"train": Arrays(x, y)}, (3, side, side), CLASSES, IMAGES)

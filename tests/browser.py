@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import fcntl
-import io
-import os
 import shutil
 import subprocess
 from collections.abc import Iterator
@@ -14,7 +12,6 @@ from typing import Any
 
 import servers
 
-IMAGES = Path(__file__).parents[1] / "docs" / "images"
 AXE = "axe-core@4.10.3"
 FLAGS = [
     "--no-sandbox",
@@ -60,32 +57,24 @@ class Tab:
         own = (home.partition("#")[0], "data:", "blob:")
         self.page.on("request", lambda r: None if r.url.startswith(own) else self.elsewhere.append(r.url))
 
+    def go(self, place: str, words: str = "") -> None:
+        """Open another page of the dashboard, and wait until these words stand there."""
+        self.page.evaluate("where => { location.hash = where }", place)
+        if words:
+            self.page.get_by_text(words).first.wait_for()
+
     def check(self) -> None:
         """Nothing was said in the console, nothing asked of another host, nothing hostile ran."""
         assert self.wrong == []
         assert self.elsewhere == []
         assert self.page.evaluate("window.pwned") is None
 
-    def faults(self) -> list[str]:
-        """What axe calls serious or critical. The browser puts it in, past the page's policy."""
+    def faults(self, *, every: bool = False) -> list[str]:
+        """What axe calls serious or critical, or `every` finding. The browser puts it in, past the policy."""
         self.page.evaluate(_axe().read_text())
-        found = self.page.evaluate("axe.run(document, {resultTypes: ['violations']})")
-        grave = [one for one in found["violations"] if one["impact"] in ("serious", "critical")]
+        found = self.page.evaluate("axe.run(document, {resultTypes: ['violations']})")["violations"]
+        grave = [one for one in found if every or one["impact"] in ("serious", "critical")]
         return [f"{one['id']}: {[node['html'][:200] for node in one['nodes'][:3]]}" for one in grave]
-
-    def picture(self, name: str) -> None:
-        """For the docs, with HOSTLER_PICTURES=1; a test's own folder is nobody's business."""
-        if not os.environ.get("HOSTLER_PICTURES"):
-            return
-        from PIL import Image
-
-        self.page.evaluate(
-            "for (const e of document.querySelectorAll('#store, .store')) e.textContent = '.hostler'"
-        )
-        self.page.wait_for_timeout(400)
-        IMAGES.mkdir(exist_ok=True)
-        with Image.open(io.BytesIO(self.page.screenshot())) as whole:
-            whole.convert("RGB").quantize(220).save(IMAGES / f"{name}.png", optimize=True)
 
 
 def _axe() -> Path:

@@ -1,4 +1,4 @@
-"""Servers for the tests that want real ones: started at first use, one per test process."""
+"""Servers and a browser for the tests that want real ones: started at first use, one per test process."""
 
 from __future__ import annotations
 
@@ -9,18 +9,26 @@ import signal
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 sys.path.insert(0, str(Path(__file__).parent))
 
 import servers
 import sshhosts
 import torchvision_here
+from browser import chromium
 from hostler.emulators.gcs import GcsEmulator
 from hostler.remote import connection
 from sshhosts import Hosts
 from worker_world import World
+
+# A busy machine is not a wrong answer: property tests have no time limit for an example.
+slow = [HealthCheck.too_slow, HealthCheck.function_scoped_fixture]
+settings.register_profile("suite", deadline=None, suppress_health_check=slow)
+settings.load_profile("suite")
 
 
 def pytest_configure() -> None:
@@ -42,6 +50,13 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
     for mark in item.iter_markers("needs"):
         if shutil.which(mark.args[0]) is None:
             servers.missing(f"{mark.args[0]} is not installed")
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Any]:
+    """One for all tests of a process: each has pages of its own, with nothing kept from others."""
+    with chromium() as one:
+        yield one
 
 
 @pytest.fixture(scope="session")

@@ -50,11 +50,13 @@ S3 = f"http://{HEAD}:5000"
 
 
 @contextmanager
-def moto(hosts: Hosts, folder: Path) -> Iterator[dict[str, str]]:
-    """An S3 server on the laptop that the hosts reach; the variables by which it is found."""
+def bucket(hosts: Hosts, folder: Path) -> Iterator[dict[str, str]]:
+    """A SeaweedFS server on the laptop that the hosts reach; the variables by which it is found."""
     variables = {**servers.CREDENTIALS, "AWS_ENDPOINT_URL": S3}
-    words = [sys.executable, "-m", "moto.server", "-H", HEAD, "-p", "5000"]
-    with open(folder / "moto.log", "wb") as log:
+    place = folder / "buckets"
+    place.mkdir()
+    words = servers.seaweed_command(place, HEAD, range(5000, 5008))
+    with open(folder / "bucket.log", "wb") as log:
         server = subprocess.Popen(hosts.on_laptop(words), stdout=log, stderr=log)
     try:
         make = [sys.executable, str(Path(__file__).parent / "laptop.py"), "bucket", S3, servers.BUCKET]
@@ -62,7 +64,7 @@ def moto(hosts: Hosts, folder: Path) -> Iterator[dict[str, str]]:
         while subprocess.run(
             hosts.on_laptop(make), env={**os.environ, **variables}, capture_output=True
         ).returncode:
-            assert time.monotonic() < end, (folder / "moto.log").read_text()
+            assert time.monotonic() < end, (folder / "bucket.log").read_text()
         yield variables
     finally:
         server.kill()

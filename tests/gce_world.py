@@ -153,10 +153,17 @@ def asked(world: CloudWorld, *methods: str) -> int:
 
 @contextmanager
 def cloud(
-    root: Path, *, scale: float = 20.0, at_deadline: AtDeadline = AtDeadline.KEEPS, pace: Pace | None = None
+    root: Path,
+    *,
+    scale: float = 20.0,
+    at_deadline: AtDeadline = AtDeadline.KEEPS,
+    pace: Pace | None = None,
+    sshd: bool = False,
 ) -> Iterator[CloudWorld]:
     """Every request that is made in it is one that Google's own document allows."""
-    with emulator(buckets=["runs"], scale=scale, strict=True, at_deadline=at_deadline, pace=pace) as gce:
+    with emulator(
+        buckets=["runs"], scale=scale, strict=True, at_deadline=at_deadline, pace=pace, sshd=sshd
+    ) as gce:
         yield CloudWorld(root, gce)
         check_seen(gce.requests)
 
@@ -183,7 +190,7 @@ class Weather(threading.Thread):
         there = [
             name for name in gce.names() if "working" in gce.serial(name) or "attempt" in gce.serial(name)
         ]
-        there = [name for name in there if "nothing is left" not in gce.serial(name)]
+        there = [name for name in there if "no run is left" not in gce.serial(name)]
         if not there:
             return
         name, kind = self._random.choice(there), ("notice", "cut", "host error")[min(2, len(self.struck) % 3)]

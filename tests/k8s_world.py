@@ -15,6 +15,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -129,11 +130,19 @@ class Pods(World):
             self.env |= {"HOSTLER_LEASE": "30", "HOSTLER_BEAT": "2"}
         self.write("train.py", TRAIN)
 
-    def project(self, workers: int | None = 2, more: str = "", head: str = "", image: str = IMAGE) -> None:
-        volumes = f"volumes: {{{self.url}: {{host: {self.url}}}}}, " if self.volume else ""
+    def project(
+        self,
+        workers: int | None = 2,
+        more: str = "",
+        head: str = "",
+        image: str = IMAGE,
+        volumes: bool = True,
+    ) -> None:
+        """`volumes`: the store's is named here, not in `more`."""
+        own = f"volumes: {{{self.url}: {{host: {self.url}}}}}, " if self.volume and volumes else ""
         size = f"workers: {workers}, " if workers is not None else ""
         taken = f"image: '{image}', " if image else ""
-        fleet = f"{{backend: kubernetes, {taken}{volumes}{size}{more}}}"
+        fleet = f"{{backend: kubernetes, {taken}{own}{size}{more}}}"
         lines = [f"name: {self.name}", f"store: {self.url}", "checkpoint: {every: 1s}", head]
         self.write("hostler.yaml", "\n".join([*lines, "fleets:", f"  gke: {fleet}", ""]))
         if self.volume:
@@ -184,6 +193,12 @@ class Pods(World):
             self.cluster.kill(pod)
         else:
             self.kubectl("delete", "pod", pod, "--grace-period=0", "--force")
+
+    def started_at(self, pod: str) -> float:
+        """When the worker's container was started, by the cluster."""
+        found = json.loads(self.kubectl("get", "pod", pod, "-o", "json"))
+        [own] = found["status"]["containerStatuses"]
+        return datetime.fromisoformat(own["state"]["running"]["startedAt"]).timestamp()
 
     def states(self, name: str = "grid") -> dict[str, int]:
         return dict(Counter(row.state for row in self.rows(name)))

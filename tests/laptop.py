@@ -12,10 +12,12 @@ sys.path.insert(0, str(Path(__file__).parent / "faults"))
 
 from killer import keys_of, outcome
 
+from claim_times import claimed_at, claims, last_beat
 from hostler.backends.project_file import load_project
 from hostler.fleet.submit import draft, submit
 from hostler.records.rows import rows
 from hostler.records.run import control
+from hostler.records.run.log import RunKey
 from hostler.records.sweep import sweeps
 from hostler.store import open_store
 
@@ -47,6 +49,16 @@ def wait(url: str, state: str, count: str, seconds: str) -> None:
         time.sleep(0.1)
 
 
+def takeover(url: str, host: str) -> None:
+    """Seconds from the last beat of the worker on that host to the next claim of its run."""
+    store, end = open_store(url), time.monotonic() + 120
+    [lost] = [RunKey(row.sweep, row.id) for row in rows(store) if row.host == host]
+    while len(claims(store, lost)) < 2:
+        assert time.monotonic() < end, [row.state for row in rows(store)]
+        time.sleep(0.1)
+    print(claimed_at(store, lost, 2) - last_beat(store, lost))
+
+
 def keys(url: str, prefix: str) -> None:
     print(json.dumps([entry.key for entry in open_store(url).list(prefix)]))
 
@@ -60,7 +72,7 @@ def bucket(endpoint: str, name: str) -> None:
 
 
 if __name__ == "__main__":
-    verbs = {"send": send, "outcomes": outcomes, "wait": wait, "keys": keys, "bucket": bucket}
-    verbs[sys.argv[1]](*sys.argv[2:])
+    verbs = (send, outcomes, wait, keys, takeover, bucket)
+    {verb.__name__: verb for verb in verbs}[sys.argv[1]](*sys.argv[2:])
     sys.stdout.flush()
     os._exit(0)

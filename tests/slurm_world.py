@@ -36,6 +36,31 @@ for step in range(at, int(os.environ["STEPS"])):
         sys.exit(75)
 """  # a training that saves after each step and leaves when it is asked to; the first attempt waits at HOLD
 
+TRAINS = """
+import json, os, pathlib, random, sys, time
+place = pathlib.Path(os.environ["HOSTLER_CHECKPOINT_DIR"]) / "model.json"
+model = {"step": 0, "weights": [0.0] * 8, "momentum": [0.0] * 8, "chance": random.Random(7).getstate()}
+model = json.loads(place.read_text()) if place.exists() else model
+chance = random.Random()
+go = pathlib.Path(os.environ.get("MARKS", ""), "go-" + os.environ.get("HOSTLER_RUN", ""))
+for step in range(model["step"], int(os.environ["STEPS"])):
+    while step == int(os.environ.get("HOLD", -1)) and not go.exists():
+        time.sleep(0.02)
+    version, state, gauss = model["chance"]
+    chance.setstate((version, tuple(state), gauss))
+    x = [chance.gauss(0, 1) for _ in range(8)]
+    error = sum(w * v for w, v in zip(model["weights"], x)) - sum(n * v for n, v in enumerate(x))
+    momentum = [0.9 * m + 0.1 * error * v for m, v in zip(model["momentum"], x)]
+    weights = [w - 0.05 * m for w, m in zip(model["weights"], momentum)]
+    model = {"step": step + 1, "weights": weights, "momentum": momentum, "chance": chance.getstate()}
+    print(json.dumps({"step": step, "loss": error * error}), flush=True)
+    new = place.with_name("new")
+    new.write_text(json.dumps(model))
+    new.replace(place)
+    time.sleep(float(os.environ.get("PACE", "0")))
+print("weights", json.dumps(model["weights"]), flush=True)
+"""  # a linear model, by SGD with momentum; the order of its examples is part of what it saves; waits at HOLD
+
 
 class SlurmWorld:
     def __init__(self, site: Cluster, world: World, name: str = "tau") -> None:

@@ -14,7 +14,7 @@ from PIL import Image
 import servers
 from hostler.train.config import Config
 from hostler.train.configfile import make
-from hostler.train.parts import Parts, assemble
+from hostler.train.parts import TrainingParts, assemble
 from hostler.train.ranks import TrainRanks
 
 COLOURS = {"cat": (220, 40, 40), "dog": (40, 220, 40), "fish": (40, 40, 220)}
@@ -32,12 +32,12 @@ def config(**given: Any) -> Config:
     return make({**small, "train_length": 1, **given})
 
 
-def parts(**given: Any) -> Parts:
+def parts(**given: Any) -> TrainingParts:
     torch.set_num_threads(1)  # the models are small, and the tests are several
     return assemble(config(**given), CPU, TrainRanks())
 
 
-def losses(made: Parts, steps: int = 8) -> list[float]:
+def losses(made: TrainingParts, steps: int = 8) -> list[float]:
     """Of so many steps over the first batch."""
     x, y = made.batch(0)
     return [float(made.step(x, y, made.config.base_lr)[0]) for _ in range(steps)]

@@ -30,7 +30,7 @@ from hostler.worker.claim.room import Room
 from hostler.worker.claim.slots import Offer
 from hostler.worker.loop import Worker, WorkerTerms
 from hostler.worker.machine import Machine
-from hostler.worker.parent import new_session
+from hostler.worker.session_name import new_session
 
 FAST = Timing(
     beat=0.1,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import functools
 import json
 import math
 import os
@@ -15,7 +16,9 @@ import tensorflow as tf
 
 import hostler
 import words
-from words import BEGIN, LENGTH, PAD, Recipe
+from words import BEGIN, END, PAD, Recipe
+
+ROUND = 8  # widths of batches are multiples of it: few graphs, little padding
 
 
 class Transformer:
@@ -68,9 +71,11 @@ class Transformer:
     def translate(self, source: tf.Tensor) -> tf.Tensor:
         source = tf.cast(source, tf.int32)
         said = tf.fill((len(source), 1), BEGIN)
-        for _ in range(LENGTH):
+        for _ in range(words.most_pieces(source.shape[1])):
             following = tf.argmax(self.scores(source, said)[:, -1], -1, output_type=tf.int32)
             said = tf.concat([said, following[:, None]], 1)
+            if np.all(np.any(said.numpy() == END, 1)):
+                break
         return said[:, 1:]
 
     def state_dict(self) -> dict[str, Any]:
@@ -106,7 +111,7 @@ class Transformer:
 
     def _placed(self, name: str, numbers: tf.Tensor) -> tf.Tensor:
         found = tf.gather(self.weights[name], numbers) * math.sqrt(self.width)
-        return found + places(self.width)[: numbers.shape[1]]
+        return found + places(numbers.shape[1], self.width)
 
     def _normed(self, name: str, given: tf.Tensor) -> tf.Tensor:
         mean, variance = tf.nn.moments(given, -1, keepdims=True)
@@ -178,10 +183,11 @@ class Adam:
                 one.assign(state[part][name])
 
 
-def places(width: int) -> np.ndarray:
+@functools.lru_cache(maxsize=256)
+def places(length: int, width: int) -> np.ndarray:
     """Waves of different lengths, by which the model knows a word's place."""
-    turn = np.arange(LENGTH)[:, None] * np.exp(np.arange(0, width, 2) * (-math.log(10000.0) / width))
-    return np.stack([np.sin(turn), np.cos(turn)], -1).reshape(LENGTH, width).astype("float32")
+    turn = np.arange(length)[:, None] * np.exp(np.arange(0, width, 2) * (-math.log(10000.0) / width))
+    return np.stack([np.sin(turn), np.cos(turn)], -1).reshape(length, width).astype("float32")
 
 
 def build(recipe: Recipe, seed: int = 0) -> Transformer:
@@ -190,10 +196,17 @@ def build(recipe: Recipe, seed: int = 0) -> Transformer:
 
 def accuracy(model: Transformer, recipe: Recipe, pairs: words.Pairs) -> float:
     """The share of sentences that it translates without a fault."""
-    source = tf.constant([recipe.source.numbers(english) for english, _ in pairs])
+    source = tf.constant(words.padded([recipe.source.numbers(one) for one, _ in pairs]))
     found = model.translate(source).numpy().tolist()
-    right = [recipe.target.text(row) == lumo for row, (_, lumo) in zip(found, pairs, strict=True)]
+    right = [recipe.target.sentence(row) == other for row, (_, other) in zip(found, pairs, strict=True)]
     return sum(right) / len(right)
+
+
+def level(rows: list[list[int]], together: np.ndarray, chosen: np.ndarray) -> tf.Tensor:
+    """One worker's rows, as wide as the longest of all: a graph is made for each width, by all at once."""
+    longest = max(len(rows[n]) for n in together)
+    width = -(-longest // ROUND) * ROUND
+    return tf.constant(words.padded([rows[n] for n in chosen], width), tf.int32)
 
 
 def join() -> tuple[int, int, tf.distribute.Strategy]:
@@ -228,7 +241,7 @@ def stepper(strategy: tf.distribute.Strategy, model: Transformer, optimizer: Ada
 def train(
     run: hostler.Run, args: argparse.Namespace, rank: int, world: int, strategy: tf.distribute.Strategy
 ) -> None:
-    pairs, heldout = words.read("train"), words.read("heldout")
+    pairs, heldout = words.read(args.pairs)
     recipe = words.recipe("tensorflow", pairs, args)
     with strategy.scope():
         model = build(recipe, args.seed)
@@ -236,20 +249,19 @@ def train(
     run.track(model=model, optimizer=optimizer, recipe=recipe)
     run.keep_best("accuracy", "max")
     del pairs[args.sentences :]
-    sources = np.array([recipe.source.numbers(english) for english, _ in pairs], "int32")
-    targets = np.array([recipe.target.numbers(lumo) for _, lumo in pairs], "int32")
+    sources = [recipe.source.numbers(one) for one, _ in pairs]
+    targets = [recipe.target.numbers(other) for _, other in pairs]
     step, size = stepper(strategy, model, optimizer), args.batch_size * world
     steps = max(1, len(pairs) // size)
     for epoch in run.epochs(args.epochs):
         order = np.random.default_rng([args.seed, epoch]).permutation(len(pairs))
         for n in run.steps(steps):
-            chosen = order[n * size : (n + 1) * size][rank::world]
+            together = order[n * size : (n + 1) * size]
+            source, target = (level(rows, together, together[rank::world]) for rows in (sources, targets))
             done = epoch * steps + n
             seed = tf.constant([args.seed * world + rank, done * 1000])
             lr = tf.constant(args.lr * words.rate(done, args.warmup))
-            loss = step(
-                tf.constant(sources[chosen]), tf.constant(targets[chosen]), seed, tf.constant(done), lr
-            )
+            loss = step(source, target, seed, tf.constant(done), lr)
             if rank == 0:
                 run.log(loss=strategy.experimental_local_results(loss)[0].numpy())
         if rank == 0:

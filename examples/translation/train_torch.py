@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import functools
 import math
 import os
 
@@ -10,11 +11,11 @@ import torch
 import torch.distributed as dist
 from torch import Tensor, nn
 from torch.nn.parallel import DistributedDataParallel
-from torch.utils.data import DataLoader, DistributedSampler, TensorDataset
+from torch.utils.data import DataLoader, DistributedSampler
 
 import hostler
 import words
-from words import BEGIN, LENGTH, PAD, Recipe
+from words import BEGIN, END, PAD, Recipe
 
 
 class Transformer(nn.Module):
@@ -29,32 +30,33 @@ class Transformer(nn.Module):
         self.out = nn.Linear(width, targets)
         for embedding in (self.source, self.target):
             nn.init.normal_(embedding.weight, std=width**-0.5)  # as large as the waves that are added
-        self.register_buffer("places", places(width), persistent=False)
-        later = torch.ones(LENGTH, LENGTH, dtype=torch.bool).triu(1)
-        self.register_buffer("later", later, persistent=False)
 
     def forward(self, source: Tensor, said: Tensor) -> Tensor:
         """For each word that was said, what may follow it."""
         length, empty = said.shape[1], source == PAD
+        later = torch.ones(length, length, dtype=torch.bool, device=said.device).triu(1)
         decoded = self.body(
             self._placed(self.source, source),
             self._placed(self.target, said),
-            tgt_mask=self.later[:length, :length],
+            tgt_mask=later,
             src_key_padding_mask=empty,
             memory_key_padding_mask=empty,
         )
         return self.out(decoded)
 
     def _placed(self, embedding: nn.Embedding, numbers: Tensor) -> Tensor:
-        return embedding(numbers) * math.sqrt(embedding.embedding_dim) + self.places[: numbers.shape[1]]
+        width = embedding.embedding_dim
+        return embedding(numbers) * math.sqrt(width) + places(numbers.shape[1], width, numbers.device)
 
     @torch.no_grad()
     def translate(self, source: Tensor) -> Tensor:
         self.eval()
         said = torch.full((len(source), 1), BEGIN, device=source.device)
-        for _ in range(LENGTH):
+        for _ in range(words.most_pieces(source.shape[1])):
             following = self(source, said)[:, -1].argmax(-1, keepdim=True)
             said = torch.cat([said, following], 1)
+            if (said == END).any(1).all():
+                break
         self.train()
         return said[:, 1:]
 
@@ -67,11 +69,12 @@ def body(width: int, layers: int, heads: int, dropout: float) -> nn.Transformer:
     return nn.Transformer(width, heads, layers, layers, 4 * width, dropout, custom_encoder=encoder, **given)
 
 
-def places(width: int) -> Tensor:
+@functools.lru_cache(maxsize=256)
+def places(length: int, width: int, device: torch.device) -> Tensor:
     """Waves of different lengths, by which the model knows a word's place."""
-    place = torch.arange(LENGTH)[:, None]
+    place = torch.arange(length)[:, None]
     turn = place * torch.exp(torch.arange(0, width, 2) * (-math.log(10000.0) / width))
-    return torch.stack([turn.sin(), turn.cos()], -1).reshape(LENGTH, width)
+    return torch.stack([turn.sin(), turn.cos()], -1).reshape(length, width).to(device)
 
 
 def build(recipe: Recipe) -> Transformer:
@@ -79,14 +82,15 @@ def build(recipe: Recipe) -> Transformer:
 
 
 def tensors(recipe: Recipe, pairs: words.Pairs) -> tuple[Tensor, Tensor]:
-    source = torch.tensor([recipe.source.numbers(english) for english, _ in pairs])
-    return source, torch.tensor([recipe.target.numbers(lumo) for _, lumo in pairs])
+    """Both sides of a batch, each as wide as its longest sentence."""
+    source = torch.tensor(words.padded([recipe.source.numbers(one) for one, _ in pairs]))
+    return source, torch.tensor(words.padded([recipe.target.numbers(other) for _, other in pairs]))
 
 
 def accuracy(model: Transformer, recipe: Recipe, pairs: words.Pairs, device: torch.device) -> float:
     """The share of sentences that it translates without a fault."""
     found = model.translate(tensors(recipe, pairs)[0].to(device)).tolist()
-    right = [recipe.target.text(row) == lumo for row, (_, lumo) in zip(found, pairs, strict=True)]
+    right = [recipe.target.sentence(row) == other for row, (_, other) in zip(found, pairs, strict=True)]
     return sum(right) / len(right)
 
 
@@ -103,7 +107,7 @@ def join() -> tuple[int, int, torch.device]:
 
 
 def train(run: hostler.Run, args: argparse.Namespace, rank: int, world: int, device: torch.device) -> None:
-    pairs, heldout = words.read("train"), words.read("heldout")
+    pairs, heldout = words.read(args.pairs)
     recipe = words.recipe("torch", pairs, args)
     torch.manual_seed(args.seed)
     model = build(recipe).to(device)
@@ -112,9 +116,9 @@ def train(run: hostler.Run, args: argparse.Namespace, rank: int, world: int, dev
     wrapped = DistributedDataParallel(model, find_unused_parameters=True) if world > 1 else model
     optimizer = torch.optim.Adam(model.parameters(), lr=args.lr, betas=(0.9, 0.98))
     scheduler = torch.optim.lr_scheduler.LambdaLR(optimizer, lambda step: words.rate(step, args.warmup))
-    data = TensorDataset(*tensors(recipe, pairs[: args.sentences]))
+    data = pairs[: args.sentences]
     sampler = DistributedSampler(data, world, rank, seed=args.seed)
-    loader = DataLoader(data, args.batch_size, sampler=sampler)
+    loader = DataLoader(data, args.batch_size, sampler=sampler, collate_fn=functools.partial(tensors, recipe))
     run.track(model=model, optimizer=optimizer, scheduler=scheduler, loader=loader, recipe=recipe)
     run.keep_best("accuracy", "max")
     for epoch in run.epochs(args.epochs):

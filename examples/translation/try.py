@@ -107,7 +107,7 @@ def with_torch(recipe: Recipe, path: Path, device: str) -> Translate:
 
     def translate(sentence: str) -> str:
         [found] = model.translate(torch.tensor([recipe.source.numbers(sentence)], device=device)).tolist()
-        return recipe.target.text(found)
+        return recipe.target.sentence(found)
 
     return translate
 
@@ -126,7 +126,7 @@ def with_tensorflow(recipe: Recipe, path: Path, device: str) -> Translate:
     def translate(sentence: str) -> str:
         with tf.device(name):
             [found] = model.translate(tf.constant([recipe.source.numbers(sentence)])).numpy().tolist()
-        return recipe.target.text(found)
+        return recipe.target.sentence(found)
 
     return translate
 

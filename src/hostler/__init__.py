@@ -4,6 +4,7 @@
 
 api.py        functions that `import hostler` offers: start, sweep, frame, curves
 sweeping.py   `hostler.sweep`: a sweep from Python, and the handle to it
+executor.py   `hostler.Executor`: calls of functions as runs, with futures
 manager.py    clouDL's Manager, and its test double
 earlystop.py  clouDL's EarlyStopping
 trainer.py    the trainer as a generator: `experiment_generator`, `together`
@@ -50,6 +51,7 @@ if TYPE_CHECKING:
     from hostler.api import sweep as sweep
     from hostler.earlystop import EarlyStopping as EarlyStopping
     from hostler.errors import Diverged as Diverged
+    from hostler.executor import Executor as Executor
     from hostler.manager import Manager as Manager
 
 __version__ = "0.1.0"
@@ -58,6 +60,7 @@ _PLACES = {
     **dict.fromkeys(("Run", "curves", "frame", "start", "sweep"), "hostler.api"),
     "Diverged": "hostler.errors",
     "EarlyStopping": "hostler.earlystop",
+    "Executor": "hostler.executor",
     "isnt": "hostler.analysis.filters",
     "Manager": "hostler.manager",
 }
@@ -65,6 +68,7 @@ _PLACES = {
 __all__ = [
     "Diverged",
     "EarlyStopping",
+    "Executor",
     "Manager",
     "Run",
     "__version__",

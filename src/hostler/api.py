@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     import pandas
 
     from hostler.sdk.alone.draft import Ground
-    from hostler.spec.project import Project
     from hostler.spec.tracking import Tracking
     from hostler.sweeping import Sweep, Work
 
@@ -102,7 +101,7 @@ def _ground() -> Ground:
             hint=f"pip install hostler, or set {env.STORE} to the store's address",
         ) from None
     p = load_project(path)
-    return Ground(p.root, url or p.store, p.name, p.metric, p.goal, p.checkpoint, p.tags, p.trackers)
+    return Ground(p.root, url or p.store, p.name, p.metric, p.goal, p.of, p.checkpoint, p.tags, p.trackers)
 
 
 def sweep(
@@ -128,17 +127,10 @@ def sweep(
     start       False: only submit
     keys        others of a sweep file: metric, goal, method, repeat, budget, prune, parallel, resources …
     """
+    from hostler.sweeping import project_here
     from hostler.sweeping import sweep as made
 
-    return made(work, parameters, project=_project(), name=name, store=store, on=on, start=start, **keys)
-
-
-def _project() -> Project:
-    from hostler.backends.project_file import load_project
-    from hostler.spec.project import default_project
-
-    path = find_project(Path.cwd())
-    return load_project(path) if path else default_project(Path.cwd())
+    return made(work, parameters, project=project_here(), name=name, store=store, on=on, start=start, **keys)
 
 
 def frame(
@@ -148,6 +140,7 @@ def frame(
     state: str | Iterable[str] | None = None,
     where: Mapping[str, Any] | None = None,
     curves: bool | Iterable[str] = True,
+    system: bool = False,
     polars: bool = False,
 ) -> pandas.DataFrame:
     """All runs of a store, one row each: facts, parameters, of each metric the last, the best and the curve.
@@ -157,13 +150,14 @@ def frame(
     where   a condition for each of some columns: a value, a list of values, slice(low, high), a compiled
             regular expression, a function; hostler.isnt(…) of any of them
     curves  False: without the arrays; names: of these metrics alone
+    system  True: also metrics of the machine, `system/cpu` and others
     polars  a frame of polars'
     """
     _check_packages("numpy", *(() if polars else ("pandas",)))
     from hostler.analysis.frame import frame as made
 
     places = [str(one) for one in store] if isinstance(store, (list, tuple)) else _store(store)
-    return made(places, sweep, state=state, where=where, curves=curves, polars=polars)
+    return made(places, sweep, state=state, where=where, curves=curves, system=system, polars=polars)
 
 
 def curves(

@@ -28,13 +28,16 @@ BOARD_SECRET = "HOSTLER_BOARD_SECRET"
 SEATS = "HOSTLER_SEATS"  # the runs that share this process: path of a JSON file
 FUNCTION = "HOSTLER_FUNCTION"  # sha256 of the packed function that a run calls, as its spec has it
 ELASTIC = "HOSTLER_ELASTIC"  # the run may go on with another number of processes than before
+LAUNCHER = "HOSTLER_LAUNCHER"  # number of the process that started this one as a rank
 
 # Read by hostler itself.
 PORTS = "HOSTLER_PORTS"
 ADDRESS = "HOSTLER_ADDRESS"  # by which other machines reach this one, where its platform tells
+POD = "HOSTLER_POD"  # name of the pod that this process is in
 CACHE = "HOSTLER_CACHE"
 WARM = "HOSTLER_WARM"
 TOGETHER = "HOSTLER_TOGETHER"
+DEVICES = "HOSTLER_DEVICES"  # how many devices this machine counts for `multi_gpu: true`
 HOST = "HOSTLER_HOST"  # what a machine is called whose own name says nothing: a container, an emulated VM
 CLOUD_ENDPOINT = "HOSTLER_GCE_ENDPOINT"
 PRICES = "HOSTLER_PRICES"  # a person's own table of Google's prices
@@ -356,6 +359,20 @@ def local_rank() -> int:
     """Rank of this process among those of its node."""
     found = os.environ.get("LOCAL_RANK", "")
     return int(found) if found.isdigit() else 0
+
+
+def launcher() -> int | None:
+    """Number of the process that started this one as a rank; None: nobody did."""
+    given = os.environ.get(LAUNCHER, "")
+    return int(given) if given.isdigit() else None
+
+
+def devices() -> int | None:
+    """How many devices a training counts here; None: as many GPUs as are visible."""
+    given = os.environ.get(DEVICES, "").strip()
+    if given and not (given.isdigit() and int(given) > 0):
+        raise UsageError(f"{DEVICES}={given} is not a number of devices", hint="2, or leave it out")
+    return int(given) if given else None
 
 
 def make_cuda_repeatable() -> None:

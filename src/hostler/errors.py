@@ -17,6 +17,7 @@
     ├── DamagedError             exit 1   stored bytes are not what was written
     ├── NewerFormatError         exit 1   upgrade hostler
     ├── Diverged                 exit 1   a training ran away: other parameters
+    ├── CallFailed               exit 1   a function that ran elsewhere brought no result
     └── Fenced                   exit 75  another attempt holds the run now; never shown to a person
 
 Each carries an exit code and, where there is one, a hint: what to do next.
@@ -118,6 +119,17 @@ class Diverged(HostlerError):
         self, message: str, hint: str = "try other parameters, such as a smaller learning rate"
     ) -> None:
         super().__init__(message, hint)
+
+
+class CallFailed(HostlerError):
+    """A function that an executor ran brought no result; `traceback` is what it printed, if anything."""
+
+    def __init__(self, message: str, hint: str = "", *, traceback: str = "") -> None:
+        super().__init__(message, hint)
+        self.traceback = traceback
+
+    def __str__(self) -> str:
+        return f"{super().__str__()}\n\n{self.traceback}" if self.traceback else super().__str__()
 
 
 class Fenced(HostlerError):

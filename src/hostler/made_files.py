@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import hashlib
 import os
+import stat
 from contextlib import suppress
 from pathlib import Path
+from typing import TextIO
 
 from hostler import env
 
@@ -21,16 +23,30 @@ Known = dict[int, set[str]]  # size → hashes
 
 def mark(path: Path, cache: Path | None = None) -> None:
     """Note a file that was just written. Nothing depends on it but the next snapshot: no error."""
-    notes = (cache or env.cache_dir()) / NAME
     with suppress(OSError):
-        notes.parent.mkdir(parents=True, exist_ok=True)
-        if notes.exists() and notes.stat().st_size > MOST:
-            lines = notes.read_bytes().splitlines(keepends=True)
-            fresh = notes.with_name(f"{NAME}.{os.getpid()}")
-            fresh.write_bytes(b"".join(lines[len(lines) // 2 :]))
-            fresh.replace(notes)
-        with open(notes, "ab", buffering=0) as file:
-            file.write(f"{path.stat().st_size} {_hash(path)}\n".encode())
+        if path.is_file():  # /dev/stdout may be a pipe
+            _note(path.stat().st_size, _hash(path), cache)
+
+
+def mark_printed(text: str, stream: TextIO, cache: Path | None = None) -> None:
+    """Note a text that was just printed, if a file holds it now: `hostler df > runs.csv`. A file that holds
+    anything else besides is not known by it."""
+    with suppress(OSError, ValueError):
+        if stat.S_ISREG(os.fstat(stream.fileno()).st_mode):
+            data = text.encode(stream.encoding, stream.errors or "strict")
+            _note(len(data), hashlib.sha256(data).hexdigest(), cache)
+
+
+def _note(size: int, sha256: str, cache: Path | None) -> None:
+    notes = (cache or env.cache_dir()) / NAME
+    notes.parent.mkdir(parents=True, exist_ok=True)
+    if notes.exists() and notes.stat().st_size > MOST:
+        lines = notes.read_bytes().splitlines(keepends=True)
+        fresh = notes.with_name(f"{NAME}.{os.getpid()}")
+        fresh.write_bytes(b"".join(lines[len(lines) // 2 :]))
+        fresh.replace(notes)
+    with open(notes, "ab", buffering=0) as file:
+        file.write(f"{size} {sha256}\n".encode())
 
 
 def known(cache: Path | None = None) -> Known:

@@ -21,6 +21,7 @@ from hostler.errors import UsageError
 from hostler.records.run import control
 from hostler.records.run.log import RunKey
 from hostler.records.sweep import sweeps
+from hostler.sdk.checkpoint.best import Best
 from hostler.sdk.manager.manager import Hyparams, Trials
 from hostler.sdk.manager.manager import ManagedRun as _Run
 from hostler.sdk.manager.manager import Manager as _Manager
@@ -160,6 +161,10 @@ class _NoRun:
     ) -> None: ...
 
     def save(self, *, wait: bool = False) -> None: ...
+
+    def _keeps(self, best: Best) -> None: ...
+
+    def _keeps_no(self, metric: str) -> None: ...
 
     def at_start(self) -> None: ...
 

@@ -7,12 +7,16 @@ one boot). A zombie counts as gone. Linux reads /proc; elsewhere `ps` is asked, 
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Sequence
 from pathlib import Path
 
 from hostler.frozen import dataclass
 
 PROC = Path("/proc")
+BEING_STARTED = 2.0  # seconds that the kernel may take to load a program
+EXITS, SIGNALLED = 0x4, 0x400  # flags of a task
+KILL_WAITS = 1 << 8  # among the signals that wait for a task
 PS = "pid=,ppid=,pgid=,stat=,rss=,time=,lstart="
 
 
@@ -28,10 +32,16 @@ class ProcessRow:
     start: str
     cpu_seconds: float  # its own and those of children it has waited for
     rss: int
+    exits: bool = False  # it only frees its memory, which may take seconds
+    killed: bool = False  # a signal ends it, or is about to
 
     @property
     def alive(self) -> bool:
         return self.state[:1] not in ("Z", "X")
+
+    @property
+    def stopped(self) -> bool:
+        return self.state[:1] in ("T", "t")
 
 
 def table() -> dict[int, ProcessRow]:
@@ -51,6 +61,22 @@ def row(pid: int) -> ProcessRow | None:
         return None
 
 
+def tree(pid: int) -> list[ProcessRow]:
+    """A process, and after it its descendants; nothing if it is not there."""
+    leader = row(pid)
+    if leader is None:
+        return []
+    if not _has_proc():
+        rows = table()
+        return [leader, *(rows[child] for child in below(rows, pid))]
+    found, pending = [leader], _children(pid)
+    while pending:
+        if child := row(pending.pop()):
+            found.append(child)
+            pending += _children(child.pid)
+    return found
+
+
 def start_of(pid: int) -> str:
     """When the process started; empty if there is none."""
     found = row(pid)
@@ -67,11 +93,7 @@ def runs(pid: int, words: Sequence[str]) -> bool:
     if not _has_proc():
         shown = _ps(["ps", "-ww", "-o", "command=", "-p", str(pid)]).rstrip("\n")
         return shown.endswith(" ".join(["", *words]))
-    try:
-        line = (PROC / str(pid) / "cmdline").read_bytes()
-    except OSError:
-        return False
-    return line.endswith(b"\0".join([b"", *map(os.fsencode, words), b""]))
+    return _command_line(pid).endswith(b"\0".join([b"", *map(os.fsencode, words), b""]))
 
 
 def marked(mark: str, name: str) -> set[int]:
@@ -98,7 +120,7 @@ def parse_stat(text: str) -> ProcessRow | None:
     """A ProcessRow of /proc/PID/stat; the name in it may hold spaces and brackets."""
     head, _, tail = text.rpartition(")")
     fields = tail.split()
-    if len(fields) < 22:
+    if len(fields) < 29:
         return None
     return ProcessRow(
         pid=int(head.partition(" ")[0]),
@@ -109,6 +131,8 @@ def parse_stat(text: str) -> ProcessRow | None:
         start=fields[19],
         cpu_seconds=sum(int(ticks) for ticks in fields[11:15]) / os.sysconf("SC_CLK_TCK"),
         rss=int(fields[21]) * os.sysconf("SC_PAGE_SIZE"),
+        exits=bool(int(fields[6]) & EXITS),
+        killed=bool(int(fields[6]) & SIGNALLED or int(fields[28]) & KILL_WAITS),
     )
 
 
@@ -120,7 +144,8 @@ def parse_ps(text: str) -> dict[int, ProcessRow]:
         if len(fields) == 7 and fields[0].isdigit():
             pid, parent, group = (int(field) for field in fields[:3])
             cpu, rss = _seconds(fields[5]), int(fields[4]) * 1024
-            found[pid] = ProcessRow(pid, parent, group, group, fields[3], fields[6].strip(), cpu, rss)
+            state, start = fields[3], fields[6].strip()
+            found[pid] = ProcessRow(pid, parent, group, group, state, start, cpu, rss, "E" in state)
     return found
 
 
@@ -139,6 +164,31 @@ def _has_proc() -> bool:
 
 def _listed() -> list[str]:
     return [name for name in os.listdir(PROC) if name.isdigit()] if _has_proc() else []
+
+
+def _children(pid: int) -> list[int]:
+    """Processes that any thread of this one has started."""
+    found: list[int] = []
+    try:
+        for thread in (PROC / str(pid) / "task").iterdir():
+            found += map(int, (thread / "children").read_bytes().split())
+    except OSError:  # it has gone, or a kernel that does not tell
+        pass
+    return found
+
+
+def _command_line(pid: int) -> bytes:
+    """What a process runs, each word with a zero byte after it. The kernel shows nothing of one that is just
+    being started, even to the process that started it."""
+    until = time.monotonic() + BEING_STARTED
+    while True:
+        try:
+            line = (PROC / str(pid) / "cmdline").read_bytes()
+        except OSError:
+            return b""
+        if line or not start_of(pid) or time.monotonic() > until:
+            return line
+        time.sleep(0.001)
 
 
 def _environment(pid: str) -> bytes:

@@ -7,6 +7,8 @@ workers must agree; the rest is each process's own.
 from __future__ import annotations
 
 import os
+import re
+from collections.abc import Mapping
 from dataclasses import fields, replace
 
 from hostler.errors import UsageError
@@ -56,11 +58,24 @@ class Sizes:
     unpacked_files: float = 5e6  # nor one of more files, folders and links
     unpacked_ratio: float = 200  # nor one that grows by more than this, beyond 100 MB
     outputs_max: float = 1e9  # files that a run's script makes in its working folder are kept up to this
+    result_end: float = 64e3  # a function's result is part of its run's end up to this, else a file
+    result_max: float = 100e6  # and larger ones are not kept
+    still_max: float = 64e6  # a checkpoint folder that never rests is copied between two saves up to this
     disk_min: float = 2e8  # less free disk than this refuses to start
     busy_load: float = 0.3  # processors in use for a minute: a machine for hand work is used
     disk_price: float = 0.1  # of a GB of a VM's disk for a month, in dollars
     image_price: float = 0.05  # of a GB of an image for a month, in dollars
 
+
+IN_BYTES = (
+    "snapshot_max",
+    "unpacked_max",
+    "outputs_max",
+    "still_max",
+    "result_end",
+    "result_max",
+    "disk_min",
+)
 
 ONE_MACHINE = {"beat": 1.0, "lease": 15.0, "flush": 0.5, "flush_max": 10.0, "wait_max": 1.0}
 
@@ -102,13 +117,37 @@ def choose(**times: float) -> None:
 
 def _from_environment(names: list[str]) -> dict[str, float]:
     found: dict[str, float] = {}
+    if not any(name.startswith("HOSTLER_") for name in os.environ):
+        return found
     for name in names:
         text = os.environ.get(f"HOSTLER_{name.upper()}")
         if text:
             try:
                 found[name] = float(text)
             except ValueError:
-                raise UsageError(
-                    f"HOSTLER_{name.upper()}={text!r} is not a number", hint="like 10, in seconds or bytes"
-                ) from None
+                amount = _with_unit(text, _units(name))
+                if amount is None:
+                    raise UsageError(
+                        f"HOSTLER_{name.upper()}={text!r} is not a number",
+                        hint="for example 10, in seconds or bytes",
+                    ) from None
+                found[name] = amount
     return found
+
+
+def _units(name: str) -> dict[str, float]:
+    """Units of a setting, in small letters: 5m of a time, 5MB and 5MiB of a size; others have none."""
+    if name in IN_BYTES:
+        powers = {f"{letter}{end}": n for n, letter in enumerate("kmgt", 1) for end in ("", "b", "i", "ib")}
+        return {"b": 1.0, **{unit: (1024.0 if "i" in unit else 1000.0) ** n for unit, n in powers.items()}}
+    is_time = name in (f.name for f in fields(Timing))
+    return {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0} if is_time else {}
+
+
+def _with_unit(text: str, units: Mapping[str, float]) -> float | None:
+    """The sum of 1h30m or 5MB; None if that is not what the text is."""
+    part = r"\s*(\d+(?:\.\d*)?|\.\d+)\s*([A-Za-z]+)\s*"
+    parts = [(float(number), units.get(unit.lower())) for number, unit in re.findall(part, text)]
+    if not re.fullmatch(f"(?:{part})+", text) or any(scale is None for _, scale in parts):
+        return None
+    return sum(number * (scale or 0.0) for number, scale in parts)

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from hostler import env
-from hostler.backends.project_file import parse_sweep
+from hostler.backends.project_file import load_project, parse_sweep
 from hostler.backends.registry import HERE
 from hostler.errors import UsageError
 from hostler.fleet import again, pending
@@ -23,12 +23,12 @@ from hostler.fleet.function import Packed, name_of, pack
 from hostler.fleet.launcher import Launcher, is_served, sweep_launcher
 from hostler.fleet.ready import say
 from hostler.fleet.secrets import check_secrets
-from hostler.fleet.sweep import Swept, draft_sweep, submit_sweep
+from hostler.fleet.sweep import Swept, as_stored, draft_sweep, submit_sweep
 from hostler.records.rows import Row, rows
 from hostler.records.run import control, upstream
 from hostler.records.sweep import summary
 from hostler.spec.files.yaml12 import Document
-from hostler.spec.project import Project
+from hostler.spec.project import Project, default_project, find_project
 from hostler.spec.states import PAUSED, QUEUED, RUNNING
 from hostler.store import Store, open_store
 from hostler.train.fused.offer import offered
@@ -65,11 +65,11 @@ class Sweep:
         """Its runs: parameters, state, last metrics."""
         return rows(open_store(self.store), [self.name])
 
-    def frame(self) -> pandas.DataFrame:
-        """Its runs as a data frame, one row each."""
+    def frame(self, *, system: bool = False) -> pandas.DataFrame:
+        """Its runs as a data frame, one row each. `system`: also metrics of the machine."""
         from hostler.analysis.frame import frame
 
-        return frame(self.store, self.name)
+        return frame(self.store, self.name, system=system)
 
     def best(self) -> Row:
         """Its best finished run, by its metric."""
@@ -113,13 +113,14 @@ def sweep(
         raise UsageError(
             "hostler.sweep was called inside a run", hint='put it below if __name__ == "__main__":'
         )
-    function = _packed(work, project)
-    given = {"parameters": dict(parameters), **_lists(keys), **_command(work, function, project, keys)}
+    function = packed(work, project)
+    given = {"parameters": dict(parameters), **as_in_file(keys), **command_of(work, function, project, keys)}
     given["name"] = name or _name(work)
     file = parse_sweep(Document("hostler.sweep", given, {}), project, Path.cwd() / "sweep.yaml")
     url = store or env.store_url() or file.project.store
     opened = open_store(url)
     draft, _ = offered(draft_sweep(file), file.project.root, file.together)
+    draft = as_stored(opened, draft)
     workers = sweep_launcher(file.project, url, on, draft.parallel)
     if start:
         check_secrets(draft.secrets)
@@ -127,11 +128,17 @@ def sweep(
     done = submit_sweep(opened, file, draft, function=function)
     again.lift_if_allowed(opened, done.job)
     if start:
-        _start(opened, workers, done, always=on is not None)
+        start_workers(opened, workers, done, always=on is not None)
     return Sweep(done.job.name, opened.url)
 
 
-def _lists(keys: Mapping[str, Any]) -> dict[str, Any]:
+def project_here() -> Project:
+    """The project of the current folder: its file's, or the default without one."""
+    path = find_project(Path.cwd())
+    return load_project(path) if path else default_project(Path.cwd())
+
+
+def as_in_file(keys: Mapping[str, Any]) -> dict[str, Any]:
     """Rows of Python as those of a file."""
     return {key: list(value) if isinstance(value, tuple) else value for key, value in keys.items()}
 
@@ -144,18 +151,20 @@ def _name(work: Work) -> str:
     return f"{(scripts or [Path(words[0]).stem if words else 'sweep'])[0]}-sweep"
 
 
-def _command(
-    work: Work, function: Packed | None, project: Project, keys: Mapping[str, Any]
+def command_of(
+    work: Work, function: Packed | None, project: Project, keys: Mapping[str, Any], *options: str
 ) -> dict[str, Any]:
+    """The keys of a sweep file that run this work; `options` are those of `sdk/call.py`."""
     if not callable(work):
         return {"command": work if isinstance(work, str) else [str(word) for word in work]}
     metric = keys.get("metric")
     named = metric.get("name") if isinstance(metric, Mapping) else metric
-    words = ["python", "-m", "hostler.sdk.call", function.place if function else _place(work, project)]
+    place = function.place if function else _place(work, project)
+    words = ["python", "-m", "hostler.sdk.call", *options, place]
     return {"command": [*words, *([named] if isinstance(named, str) else [])], "style": "json"}
 
 
-def _packed(work: Work, project: Project) -> Packed | None:
+def packed(work: Work, project: Project) -> Packed | None:
     """The function, if workers cannot import it from a file."""
     if not callable(work) or _file(work):
         return None
@@ -165,15 +174,17 @@ def _packed(work: Work, project: Project) -> Packed | None:
             f"{name} is not in a file, and the code of this project comes from {project.git.url}",
             hint="put it in a .py file of that repository",
         )
-    packed = pack(work, project.root, project.secrets)
+    made = pack(work, project.root, project.secrets)
     if not _SAID:
         _SAID.append(name)
         say(f"{name} is not in a file: cloudpickle sends it, with what it uses")
-    return packed
+    return made
 
 
 def _place(function: Callable[..., Any], project: Project) -> str:
-    """`path/of/file.py:function`, from the project's folder on."""
+    """`path/of/file.py:function`, from the project's folder on; of hostler itself `module:function`."""
+    if function.__module__.startswith("hostler."):
+        return f"{function.__module__}:{function.__qualname__}"
     file = _file(function)
     path = os.path.relpath(os.path.realpath(file), os.path.realpath(project.root))
     if path.startswith(".."):
@@ -192,7 +203,7 @@ def _file(function: Callable[..., Any]) -> str:
     return "" if bound or not os.path.isfile(file) or "<" in name or not name else file
 
 
-def _start(store: Store, workers: Launcher, done: Swept, *, always: bool) -> None:
+def start_workers(store: Store, workers: Launcher, done: Swept, *, always: bool) -> None:
     """As `hostler sweep` does: for what is open, and on a machine of one's own only if nobody is at it."""
     job = done.job
     found = summary.of_sweep(store, job.name)
@@ -201,7 +212,7 @@ def _start(store: Store, workers: Launcher, done: Swept, *, always: bool) -> Non
         wanted = max(wanted, workers.fleet.workers)
     shared = workers.engine.capabilities.shared
     if wanted and (always or shared or not is_served(store, job.name)):
-        workers.start_missing([job.name], wanted, new=done.version == 1)
+        workers.start_missing([job.name], wanted, new=done.version == 1, jobs=[job])
         here = wanted > 1 and workers.fleet.backend == HERE and workers.fleet.workers == 1
         if here and (line := at_a_time(job, offer(slots=workers.fleet.slots, cpus=None, gpus=None))):
             say(f"{job.name}: {line}")

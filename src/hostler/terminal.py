@@ -28,11 +28,13 @@ def visible(text: str) -> str:
 
 
 def sign(letter: str) -> str:
-    """How a control character is shown."""
+    """How a letter that cannot be shown is shown: ␛, \\x9b, \\udcff."""
     code = ord(letter)
     if code < 0x20:
         return chr(0x2400 + code)
-    return "␡" if code == 0x7F else f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}"
+    if code == 0x7F:
+        return "␡"
+    return f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
 
 
 def last_overwrite(line: str) -> str:

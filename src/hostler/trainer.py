@@ -3,17 +3,16 @@ for one, `together(configs)` for many that differ only in numbers."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from hostler.api import start
 from hostler.errors import MachineError
 from hostler.train.config import Config
 from hostler.train.configfile import make
-from hostler.train.identity import params_of
+from hostler.train.identity import params_of, tags_of, trackers_of
 
 if TYPE_CHECKING:
-    from hostler.sdk.shared_process import SharedRun
     from hostler.train.epoch import Epoch
     from hostler.train.fused.together import FusedMember
 
@@ -22,9 +21,7 @@ def experiment_generator(config: Config | Mapping[str, Any], *, name: str | None
     """Train, and yield each epoch: its row of stats.csv, with the model at hand. Killed, the same call goes
     on where it was."""
     asked = config if isinstance(config, Config) else make(config)
-    shown = _wandb(asked) if asked.wandb else None
-    tags = asked.wandb_tags if asked.wandb else ()
-    saving = asked.checkpoint_every
+    tags, shown, saving = tags_of(asked), trackers_of(asked), asked.checkpoint_every
     try:
         from hostler.train.experiment import experiment  # torch, and all that it imports
     except ModuleNotFoundError as error:
@@ -45,18 +42,3 @@ def together(configs: Sequence[Config | Mapping[str, Any]]) -> Iterator[list[Fus
     asked = [one if isinstance(one, Config) else make(one) for one in configs]
     if asked:
         yield from train(asked, ranks.device_of(asked[0]))
-
-
-def seated(seats: Sequence[SharedRun], read: Callable[[SharedRun], Config], limit: int | None = None) -> None:
-    """Train the runs that a worker gave to this one process; `read` makes the config of each. `limit`: so
-    many are known to fit, at most."""
-    try:
-        from hostler.train.fused.seated import train
-    except ModuleNotFoundError as error:
-        raise MachineError(f"the trainer needs {error.name}", hint="pip install 'hostler[train]'") from None
-    train(seats, read, limit)
-
-
-def _wandb(asked: Config) -> dict[str, dict[str, str]]:
-    given = {"project": asked.wandb_project_name, "name": asked.wandb_run_name}
-    return {"wandb": {name: text for name, text in given.items() if text}}

@@ -95,7 +95,7 @@ def test_run_over_the_time_limit_ends_in_the_next_job(tmp_path: Path, site: str,
     assert "goes on at 7" in done.out
     [log] = jobs.glob("*.log")
     assert "it is queued again" in log.read_text()
-    assert log.read_text().count("nothing is left") == 1
+    assert log.read_text().count("no run is left") == 1
 
 
 def test_waiting_job_is_cancelled_before_it_starts(tmp_path: Path) -> None:

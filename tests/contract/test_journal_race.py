@@ -69,13 +69,6 @@ class TestMemory(JournalRace):
 
 
 @pytest.mark.real
-class TestMoto(JournalRace):
-    @pytest.fixture
-    def client(self, moto_store_url: str) -> Callable[[], Store]:
-        return lambda: open_store(moto_store_url)
-
-
-@pytest.mark.real
 class TestSeaweed(JournalRace):
     @pytest.fixture
     def client(self, seaweed_store_url: str) -> Callable[[], Store]:

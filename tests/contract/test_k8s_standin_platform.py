@@ -15,11 +15,14 @@ from lightkube import Client, KubeConfig
 from lightkube.codecs import from_dict
 from lightkube.core.exceptions import ApiError
 from lightkube.resources.batch_v1 import Job
-from lightkube.resources.core_v1 import ConfigMap, Node, Pod
+from lightkube.resources.core_v1 import ConfigMap, Event, Namespace, Node, Pod
 
 import kube_world
 from hostler import proctable
+from hostler.backends.base import Launch
+from hostler.backends.kubernetes import manifest
 from hostler.emulators.k8s import Cluster, Pace
+from hostler.spec.project import Fleet
 from kube_world import Manifest, StandIn, code, job, pod, reasons, script, until
 
 pytestmark = pytest.mark.usefixtures("root")
@@ -123,6 +126,40 @@ def test_killed_pod_ends_with_137_as_if_out_of_memory(stand_in: StandIn) -> None
     assert stand_in.job()["status"]["failed"] == 1
 
 
+def test_pod_over_its_disk_limit_is_evicted_in_the_kubelets_words(stand_in: StandIn) -> None:
+    stand_in.create(job(SLEEP, backoffLimitPerIndex=1, podFailurePolicy=IGNORE))
+    (first,) = stand_in.running(1)
+    stand_in.said(first, "up")
+    stand_in.cluster.exceed_disk(first)
+    until(lambda: len(stand_in.pods()) == 2, "a replacement", stand_in.pods)
+    status = stand_in.pod(first)["status"]
+    said = "Pod ephemeral local storage usage exceeds the total limit of containers 10Mi. "
+    assert (status["phase"], status["reason"], status["message"]) == ("Failed", "Evicted", said)
+    state = status["containerStatuses"][0]["state"]["terminated"]
+    assert (state["exitCode"], state["reason"]) == (137, "Error")
+    assert "DisruptionTarget" not in reasons(stand_in.pod(first))
+    assert stand_in.job()["status"]["failed"] == 1
+    told = kube_events(stand_in, first)
+    assert told["Evicted"] == said
+
+
+def test_claim_without_storage_class_says_that_nothing_binds_it(stand_in: StandIn) -> None:
+    spec = {"accessModes": ["ReadWriteMany"], "resources": {"requests": {"storage": "1Gi"}}}
+    claim = {"metadata": {"name": "data"}, "spec": {**spec, "storageClassName": ""}}
+    stand_in.create({"apiVersion": "v1", "kind": "PersistentVolumeClaim", **claim})
+    stand_in.create(pod(SLEEP, volumes=[{"name": "v", "persistentVolumeClaim": {"claimName": "data"}}]))
+    said = "0/3 nodes are available: pod has unbound immediate PersistentVolumeClaims. not found"
+    assert scheduled(stand_in)["message"] == said
+    why = "no persistent volumes available for this claim and no storage class is set"
+    assert kube_events(stand_in, "data") == {"FailedBinding": why}
+
+
+def kube_events(stand_in: StandIn, name: str) -> dict[str, str]:
+    """Reason → message of the events about an object."""
+    told = stand_in.client.list(Event, fields={"involvedObject.name": name})
+    return {str(one.reason): str(one.message) for one in told}
+
+
 def test_unpullable_image_backs_off_and_says_why_until_it_can(stand_in: StandIn) -> None:
     stand_in.cluster.pull_fails("registry.example/none:*")
     stand_in.create(pod(script("echo here") | {"image": "registry.example/none:1"}))
@@ -144,6 +181,47 @@ def test_unpullable_image_backs_off_and_says_why_until_it_can(stand_in: StandIn)
     assert stand_in.over()["status"]["phase"] == "Succeeded"
 
 
+@pytest.mark.parametrize(
+    ("image", "more", "reason", "said"),
+    [
+        (
+            "registry.example/none:1",
+            {"imagePullPolicy": "Never"},
+            "ErrImageNeverPull",
+            'Container image "registry.example/none:1" is not present with pull policy of Never',
+        ),
+        ("UPPER/case:1", {}, "ErrImagePull", "invalid reference format: repository name must be lowercase"),
+    ],
+    ids=["never", "name"],
+)
+def test_image_that_never_comes_is_told_in_the_kubelets_words(
+    stand_in: StandIn, image: str, more: dict[str, str], reason: str, said: str
+) -> None:
+    stand_in.cluster.pull_fails("registry.example/none:*")
+    stand_in.create(pod(script("echo here") | {"image": image, **more}))
+
+    def waiting() -> dict[str, str]:
+        found = stand_in.pod("p")["status"].get("containerStatuses") or [{"state": {}}]
+        told: dict[str, str] = found[0]["state"].get("waiting") or {}
+        return told
+
+    until(lambda: waiting().get("reason") == reason, reason, waiting)
+    assert said in waiting()["message"]
+
+
+def test_restricted_namespace_takes_only_pods_without_rights(stand_in: StandIn) -> None:
+    label = {"pod-security.kubernetes.io/enforce": "restricted"}
+    stand_in.client.patch(Namespace, "default", {"metadata": {"labels": label}})
+    said = stand_in.refused(pod("true")).status.message or ""
+    assert 'pods "p" is forbidden: violates PodSecurity "restricted:latest": ' in said
+    assert 'allowPrivilegeEscalation != false (container "main" must set' in said
+    assert 'drop=["ALL"]' in said and "runAsNonRoot != true (pod or container" in said
+    fleet = Fleet("gke", "kubernetes", workers=1, scope="s", options={"user": 1000})
+    made = manifest.manifest(fleet, Launch("s3://bucket/runs", generation="gke/1"))
+    spec = made.job["spec"]["template"]["spec"]
+    stand_in.create({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "ours"}, "spec": spec})
+
+
 def test_gpus_selectors_taints_and_cpus_decide_where_pods_go(stand_in: StandIn) -> None:
     cluster = stand_in.cluster
     taint = {"key": "nvidia.com/gpu", "value": "present", "effect": "NoSchedule"}
@@ -153,7 +231,7 @@ def test_gpus_selectors_taints_and_cpus_decide_where_pods_go(stand_in: StandIn) 
     stand_in.create(pod(script("true", resources=gpus), name="bare"))
     assert scheduled(stand_in, "bare")["message"] == (
         "0/4 nodes are available: 1 node(s) had untolerated taint {nvidia.com/gpu: present}, "
-        "3 Insufficient nvidia.com/gpu. preemption: 0/4 nodes are available: "
+        "3 Insufficient nvidia.com/gpu. no new claims to deallocate, preemption: 0/4 nodes are available: "
         "4 Preemption is not helpful for scheduling."
     )
     stand_in.create(pod(script(SLEEP, resources=gpus), name="one", tolerations=alike))
@@ -162,8 +240,9 @@ def test_gpus_selectors_taints_and_cpus_decide_where_pods_go(stand_in: StandIn) 
     assert {stand_in.pod(name)["spec"]["nodeName"] for name in ("one", "two")} == {"gpu-1"}
     stand_in.create(pod(script(SLEEP, resources=gpus), name="three", tolerations=alike))
     assert scheduled(stand_in, "three")["message"] == (
-        "0/4 nodes are available: 4 Insufficient nvidia.com/gpu. preemption: 0/4 nodes are available: "
-        "1 No preemption victims found for incoming pod, 3 Preemption is not helpful for scheduling."
+        "0/4 nodes are available: 4 Insufficient nvidia.com/gpu. no new claims to deallocate, "
+        "preemption: 0/4 nodes are available: 1 No preemption victims found for incoming pod, "
+        "3 Preemption is not helpful for scheduling."
     )
     stand_in.client.delete(Pod, "one")
     until(lambda: scheduled(stand_in, "three")["status"] == "True", "the room of another")
@@ -282,7 +361,8 @@ def test_a_claim_outlives_its_pods(stand_in: StandIn) -> None:
     volumes = [{"name": "v", "persistentVolumeClaim": {"claimName": "data"}}]
     one = script("echo kept >> /v/f; cat /v/f", volumeMounts=[{"name": "v", "mountPath": "/v"}])
     stand_in.create(pod(one, volumes=volumes))
-    assert scheduled(stand_in)["message"] == 'persistentvolumeclaim "data" not found'
+    said = '0/3 nodes are available: persistentvolumeclaim "data" not found. not found'
+    assert scheduled(stand_in)["message"] == said
     meta = {"name": "data"}
     stand_in.create({"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": meta, "spec": spec})
     stand_in.over()

@@ -59,10 +59,10 @@ class TestFolder(LedgerRace):
 
 
 @pytest.mark.real
-class TestMoto(LedgerRace):
+class TestSeaweed(LedgerRace):
     @pytest.fixture
-    def client(self, moto_store_url: str) -> Callable[[], Store]:
-        return lambda: open_store(moto_store_url)
+    def client(self, seaweed_store_url: str) -> Callable[[], Store]:
+        return lambda: open_store(seaweed_store_url)
 
 
 class TestGcsWithFaults(LedgerRace):

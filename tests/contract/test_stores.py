@@ -49,6 +49,12 @@ class TestMemory(StoreContract):
 
 @pytest.mark.real
 class TestMoto(StoreContract):
+    """A second implementation of the S3 API. It looks and stores without a lock, so that two racing creators
+    may both win: it takes part in no race."""
+
+    test_of_many_threads_one_creates = None  # type: ignore[assignment]
+    test_of_many_processes_one_creates = None  # type: ignore[assignment]
+
     @pytest.fixture
     def store(self, moto_store_url: str) -> Store:
         return open_store(moto_store_url)

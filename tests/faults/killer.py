@@ -18,6 +18,10 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
+sys.path.insert(0, str(Path(__file__).parents[1] / "history"))
+
+from recorder import Recorder
+
 import hostler
 from hostler import proctable, settings
 from hostler.fleet.snapshot import snapshot
@@ -63,11 +67,12 @@ class Farm:
     times: Mapping[str, float]
     extra: Mapping[str, str] = field(default_factory=dict)  # more environment for workers
     parents: list[subprocess.Popen[bytes]] = field(default_factory=list)
+    history: Recorder | None = None  # writes down what happens to it
 
     def __post_init__(self) -> None:
         for path in (self.code, self.folder / "tmp"):
             path.mkdir(parents=True, exist_ok=True)
-        self.store: Store = open_store(self.url, retry=5.0)
+        self.store: Store = open_store(self.url)  # as patient as a person's command
 
     @property
     def code(self) -> Path:
@@ -94,13 +99,24 @@ class Farm:
         assert sweeps.submit(self.store, whole)
         return whole
 
-    def start(self, *words: str) -> subprocess.Popen[bytes]:
-        """One parent with its worker."""
+    def start(self, *words: str, surroundings: Mapping[str, str] | None = None) -> subprocess.Popen[bytes]:
+        """One parent with its worker; `surroundings`: more environment for these two alone."""
         argv = [sys.executable, "-m", "hostler.worker", self.url, "--slots", "2", "--cpus", "2", *words]
         with open(self.folder / "workers.log", "ab") as output:
-            parent = subprocess.Popen(argv, stdout=output, stderr=output, env=self.environ)
+            environ = {**self.environ, **(surroundings or {})}
+            parent = subprocess.Popen(argv, stdout=output, stderr=output, env=environ)
         self.parents.append(parent)
+        self.note("started", pid=parent.pid, surroundings=surroundings)
         return parent
+
+    def record(self, job: Job) -> Recorder:
+        """A recorder of this sweep; what is done to the farm from now on is in its history."""
+        self.history = Recorder(self.url, self.folder / "evidence", job.name, self.environ)
+        return self.history
+
+    def note(self, what: str, **facts: object) -> None:
+        if self.history is not None:
+            self.history.add(what, **facts)
 
     def tend(self, count: int) -> None:
         """As many parents as there should be."""
@@ -200,6 +216,7 @@ class Killer:
         now = time.monotonic()
         for pid in [pid for pid, when in self.frozen.items() if when <= now]:
             send(pid, signal.SIGCONT)
+            self.farm.note("goes-on", pid=pid)
             del self.frozen[pid]
         return bool(self.frozen)
 
@@ -215,7 +232,11 @@ class Killer:
         freeze = rng.random() < 0.35
         self.deeds.append((kind, signal.SIGSTOP if freeze else signal.SIGKILL))
         if freeze:
-            self.frozen[pid] = time.monotonic() + rng.uniform(0.2, 4.0) * self.farm.times["lease"]
+            leases = rng.uniform(0.2, 4.0)
+            self.frozen[pid] = time.monotonic() + leases * self.farm.times["lease"]
+            self.farm.note("frozen", kind=kind, pid=pid, leases=leases)
+        else:
+            self.farm.note("killed", kind=kind, pid=pid)
         send(pid, signal.SIGSTOP if freeze else signal.SIGKILL)
 
 

@@ -18,6 +18,7 @@ from urllib.parse import urlsplit
 
 class Fault(Enum):
     REFUSE_503 = "503, the server never saw it"
+    REFUSE_429 = "429, the server never saw it"
     REFUSE_500 = "500, the server never saw it"
     CONFLICT_409 = "409, the server never saw it"
     DENY_403 = "403, the server never saw it"
@@ -30,7 +31,13 @@ class Fault(Enum):
     CUT_BODY = "the answer's body ends half way"
 
 
-INVENTED = {Fault.REFUSE_503: 503, Fault.REFUSE_500: 500, Fault.CONFLICT_409: 409, Fault.DENY_403: 403}
+INVENTED = {
+    Fault.REFUSE_503: 503,
+    Fault.REFUSE_429: 429,
+    Fault.REFUSE_500: 500,
+    Fault.CONFLICT_409: 409,
+    Fault.DENY_403: 403,
+}
 LOST = {Fault.LOSE_503: 503, Fault.LOSE_500: 500}
 
 Choose = Callable[[str, str], "Fault | None"]
@@ -43,6 +50,7 @@ class Proxy:
     upstream: str
     choose: Choose = lambda method, path: None
     delay: float = 1.5
+    strips: tuple[str, ...] = ()  # headers that do not reach the server
     seen: list[tuple[str, str]] = field(default_factory=list)
     stored: list[str] = field(default_factory=list)
     url: str = ""
@@ -113,7 +121,8 @@ def _handler(proxy: Proxy) -> type[BaseHTTPRequestHandler]:
         def forward(self, body: bytes) -> tuple[int, list[tuple[str, str]], bytes]:
             upstream = http.client.HTTPConnection(urlsplit(proxy.upstream).netloc, timeout=30)
             try:
-                upstream.request(self.command, self.path, body, dict(self.headers.items()))
+                headers = {k: v for k, v in self.headers.items() if k.lower() not in proxy.strips}
+                upstream.request(self.command, self.path, body, headers)
                 answer = upstream.getresponse()
                 data = answer.read()
             finally:

@@ -287,8 +287,10 @@ def test_store_that_vanishes_is_reported_once_and_gets_points_later(scripts: Scr
     store = scripts.project / ".hostler"
     with scripts.running("--steps", "60", PAUSE="0.05") as process:
         line_of(process, "step 5")
+        process.send_signal(signal.SIGSTOP)  # else it may make the folder anew between the two
         store.rename(hidden)
         store.write_text("in the way")
+        process.send_signal(signal.SIGCONT)
         line_of(process, "step 30")
         store.unlink()
         hidden.rename(store)

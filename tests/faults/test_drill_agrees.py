@@ -9,7 +9,7 @@ import time
 from pathlib import Path
 
 import pytest
-from killer import RUN, WORKER, farm, keys_of, send, until
+from killer import WORKER, farm, keys_of, send, until
 
 from cli_world import World
 from hostler.records.series.logs import LogReader
@@ -97,7 +97,7 @@ def survived(root: Path, script: str, rng: random.Random) -> bool:
         job = made.submit(Job(name="train", command=(sys.executable, "-u", "train.py")))
         [key] = keys_of(job)
         made.start()
-        until(lambda: made.processes(RUN), why=made.said)
+        until(lambda: any("begins" in path.read_text() for path in made.cache.rglob("output.log")))
         time.sleep(rng.uniform(3.5, 5.0))
         send(min(made.processes(WORKER)), signal.SIGKILL)
         made.finish(job, workers=1)

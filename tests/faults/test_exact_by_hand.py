@@ -118,9 +118,9 @@ def test_numpy_loop_killed_at_random_moments_is_bit_exact(
 
 
 def test_on_s3_it_ends_equal_to_the_bit(
-    tmp_path: Path, whole: tuple[object, object], moto_store_url: str
+    tmp_path: Path, whole: tuple[object, object], seaweed_store_url: str
 ) -> None:
-    scripts = Scripts(tmp_path, store=moto_store_url)
+    scripts = Scripts(tmp_path, store=seaweed_store_url)
     scripts.write(TRAIN)
     finish(scripts, 3, random.Random(8))
     assert outcome(scripts) == whole

@@ -88,10 +88,12 @@ def is_second_commit(key: str, data: bytes) -> bool:
     return key.endswith("/COMMIT") and "-000000000002/" in key
 
 
-@pytest.fixture(params=["folder", "moto"])
+@pytest.fixture(params=["folder", "bucket"])
 def made(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Farm]:
     monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path / "machine"))
-    url = str(tmp_path / "store") if request.param == "folder" else request.getfixturevalue("moto_store_url")
+    url = (
+        str(tmp_path / "store") if request.param == "folder" else request.getfixturevalue("seaweed_store_url")
+    )
     with farm(url, tmp_path) as made:
         (made.code / "who.py").write_text(SCRIPT)
         yield made

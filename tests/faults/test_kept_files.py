@@ -304,3 +304,54 @@ def test_data_that_would_hide_code_fails_before_the_script(world: World) -> None
 
 def test_history_of_a_log_without_outputs_has_nothing_unkept() -> None:
     assert history.unkept([{"kind": "end", "outputs": 3}, {"kind": "end", "outputs": {"unkept": "x"}}]) == []
+
+
+APPENDS = """
+import os, pathlib, signal, sys, time
+attempt, ckpt = int(os.environ["HOSTLER_ATTEMPT"]), pathlib.Path(os.environ["HOSTLER_CHECKPOINT_DIR"])
+first = not (ckpt / "last").exists()
+with open("log.csv", "a") as file: file.write("epoch,loss\\n" if file.tell() == 0 else "")
+for epoch in range(0, 3) if first else range(2, 4):
+    with open("log.csv", "a") as file: file.write(f"{epoch},0.5\\n")
+with open("table.csv", "a") as file: file.write(f"{attempt}\\n")
+os.mkdir("logs")
+(pathlib.Path("logs") / "events.log").write_text(str(attempt))
+if first:
+    (ckpt / "last").write_text("epoch 1")
+    time.sleep(0.5)
+    os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
+def test_file_that_a_script_appends_to_is_whole_after_a_resume(world: World) -> None:
+    """Rows after the checkpoint are there twice, as after a rerun by hand. A file of the code begins anew,
+    and a folder that the script makes is not there before it."""
+    world.file("table.csv", "of the code\n")
+    job = world.submit(APPENDS, retries=0, checkpoint=Checkpointing(every=0.1))
+    world.work()
+    assert world.state(job).state == "done", world.log(job)
+    second = str(world.state(job).attempt)
+    assert pulled(world, job) == {
+        "log.csv": "epoch,loss\n0,0.5\n1,0.5\n2,0.5\n2,0.5\n3,0.5\n",
+        "table.csv": f"of the code\n{second}\n",
+        "logs/events.log": second,
+    }
+    assert "put back into the working folder: log.csv" in world.log(job)
+
+
+def test_attempt_that_begins_anew_gets_no_files_back(world: World) -> None:
+    job = world.submit(
+        HEAD + "open('log.csv', 'a').write(f'{attempt}\\n')\nattempt == 1 and os.kill(os.getpid(), 9)"
+    )
+    world.work()
+    assert pulled(world, job) == {"log.csv": f"{world.state(job).attempt}\n"}
+
+
+def test_checkpoints_in_the_working_folder_are_told_of_at_a_resume(world: World) -> None:
+    job = world.submit(
+        HEAD + "put('checkpoints/model.pt', 'w'); time.sleep(0.2)\nattempt == 1 and os.kill(os.getpid(), 9)"
+    )
+    world.work()
+    told = [line for line in world.log(job).splitlines() if "starts from the beginning" in line]
+    assert len(told) == 1 and "checkpoints/model.pt is a file of the working folder" in told[0]
+    assert "write checkpoints to $HOSTLER_CHECKPOINT_DIR" in told[0]

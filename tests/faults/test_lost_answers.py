@@ -9,6 +9,7 @@ from __future__ import annotations
 import itertools
 import random
 import socket
+import subprocess
 import sys
 import threading
 import time
@@ -23,8 +24,11 @@ sys.path.insert(0, str(Path(__file__).parent))
 from proxy import Fault, Proxy, running
 
 from hostler.errors import StoreError, StoreUnreachable
+from hostler.records import project
+from hostler.settings import Timing
 from hostler.store import NotFound, open_store
 from hostler.store.bucket import BucketStore
+from hostler.store.registry import check
 from hostler.store.retry import RetryTime
 
 pytestmark = pytest.mark.real
@@ -35,15 +39,15 @@ DRIVER_TRIES = 3  # of the driver by itself, before we hear of it
 
 
 @pytest.fixture
-def proxy(moto_store_url: str, moto_url: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[Proxy]:
-    with running(moto_url) as started:
+def proxy(seaweed_store_url: str, seaweed_url: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[Proxy]:
+    with running(seaweed_url) as started:
         monkeypatch.setenv("AWS_ENDPOINT_URL", started.url)
         yield started
 
 
 @pytest.fixture
-def url(moto_store_url: str, proxy: Proxy) -> str:
-    return moto_store_url
+def url(seaweed_store_url: str, proxy: Proxy) -> str:
+    return seaweed_store_url
 
 
 @pytest.fixture
@@ -209,10 +213,12 @@ def test_a_refusal_is_said_at_once(store: BucketStore, proxy: Proxy) -> None:
         proxy.seen.clear()
         with pytest.raises(StoreError, match=r"denied.*credentials"):
             call()
-        assert len(proxy.seen) == 1
+        assert len(proxy.seen) == 2, "the second asks whether the bucket is there at all"
 
 
-def test_a_missing_bucket_is_named(moto_store_url: str) -> None:
+@pytest.mark.parametrize("server", ["moto_store_url", "seaweed_store_url"])
+def test_a_missing_bucket_is_named(server: str, request: pytest.FixtureRequest) -> None:
+    request.getfixturevalue(server)
     store = open_store("s3://no-such-bucket/prefix")
     for call in (
         lambda: store.get("k"),
@@ -224,6 +230,22 @@ def test_a_missing_bucket_is_named(moto_store_url: str) -> None:
         with pytest.raises(StoreError, match="the bucket does not exist") as caught:
             call()
         assert not isinstance(caught.value, NotFound | StoreUnreachable)
+
+
+def test_bucket_that_ignores_conditional_writes_is_refused(url: str, proxy: Proxy) -> None:
+    store = open_store(url)
+    check(store)
+    assert list(store.list("")) == []
+    proxy.strips = ("if-none-match",)
+    with pytest.raises(StoreError, match="ignores conditional writes") as error:
+        check(store)
+    assert "SeaweedFS" in error.value.hint
+    with pytest.raises(StoreError, match="every worker would win every run"):
+        project.ensure(store, "p", Timing())
+    words = [sys.executable, "-m", "hostler.worker", url, "--no-parent"]
+    answer = subprocess.run(words, capture_output=True, text=True, timeout=120)
+    assert answer.returncode == StoreError.exit_code and "ignores conditional writes" in answer.stderr
+    assert list(store.list("")) == []
 
 
 @pytest.mark.parametrize("how", ["refused", "silent", "unknown host"])

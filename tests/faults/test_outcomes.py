@@ -16,11 +16,12 @@ from hostler.spec.job import Limits, PythonEnv, Resources
 from worker_world import World, until
 
 SAVE = """
-import os, pathlib
+import os, pathlib, time
 def save(text, name="ckpt"):
     place = pathlib.Path(os.environ["HOSTLER_CHECKPOINT_DIR"], name)
     place.with_suffix(".new").write_text(text)
     place.with_suffix(".new").rename(place)
+    time.sleep(0.2)  # at rest, so that it counts though the script fails
 """
 FIRST = "int(os.environ['HOSTLER_ATTEMPT']) == 1"
 
@@ -35,7 +36,6 @@ class Ending:
     settings: dict[str, Any] = field(default_factory=dict)
 
 
-HANG = Limits(hang=0.4, start=0.4)
 TABLE = {
     "done": Ending("print('ok')", "", 1, state="done"),
     "same-error-twice": Ending(
@@ -67,7 +67,7 @@ TABLE = {
     "network": Ending("raise ConnectionError('refused')", "error", 3, "ConnectionError: refused"),
     "no-retries": Ending("raise ValueError('x')", "error", 1, "no retries", settings={"retries": 0}),
     "exit-3": Ending("import sys; print('giving up'); sys.exit(3)", "exit-code", 3, "exit code 3: giving up"),
-    "exit-75": Ending("import sys; sys.exit(75)", "tempfail", 4, "left 4 times with 75"),
+    "exit-75": Ending("import sys; sys.exit(75)", "tempfail", 4, "exited 4 times with code 75"),
     "exit-75-with-progress": Ending(
         SAVE + "n = int(os.environ['HOSTLER_ATTEMPT']); save(str(n)); raise SystemExit(75 if n < 13 else 0)",
         "tempfail",
@@ -112,14 +112,14 @@ TABLE = {
         "hang",
         2,
         "limits.hang",
-        settings={"limits": HANG, "retries": 1},
+        settings={"limits": Limits(hang=0.4, start=30), "retries": 1},
     ),
     "slow-start": Ending(
         "import time; time.sleep(60)",
         "slow-start",
         1,
         "limits.start",
-        settings={"limits": HANG, "retries": 0},
+        settings={"limits": Limits(hang=0.4, start=0.4), "retries": 0},
     ),
     "slow-but-right": Ending(
         "import time; time.sleep(1.2); print('step')",

@@ -16,9 +16,9 @@ from pathlib import Path
 import pytest
 
 from hostler import proctable
+from hostler.attempt import usage
 from hostler.errors import PrepareError
 from hostler.worker.process.process import Exit, Process
-from hostler.worker.run import usage
 from hostler.worker.run.failure import classify
 from hostler.worker.run.kinds import POLICY
 
@@ -251,6 +251,40 @@ def test_memory_over_the_limit_is_seen_and_sharing_counts_once(start: Starter, f
     assert usage.sample(process.pid).rss > 200_000_000
     assert not usage.over_memory(usage.sample(process.pid, limit=150_000_000), 150_000_000)
     assert usage.over_memory(usage.sample(process.pid, limit=50_000_000), 50_000_000)
+
+
+# Freeing this takes the kernel a tenth of a second and more, in which a killed process is still there.
+LARGE = "import os, time; x = bytearray(b'1') * (1 << 30); print(os.getpid(), flush=True); time.sleep(60)"
+
+
+@pytest.mark.parametrize("wrapped", [False, True], ids=["alone", "under a shell"])
+def test_killed_process_is_not_steady_while_it_frees_memory(
+    start: Starter, folder: Path, wrapped: bool
+) -> None:
+    shell = ["sh", "-c", '"$0" -c "$1"; sleep 60', sys.executable, LARGE]
+    process = start(*(shell if wrapped else python(LARGE)))
+    until(lambda: (folder / "log").read_text().endswith("\n"))
+    pid = int((folder / "log").read_text())
+    assert process.steady()
+    os.kill(pid, signal.SIGKILL)
+    seen = list[bool]()
+    while (row := proctable.row(pid)) and row.alive:
+        seen.append(process.steady())
+    assert seen and not any(seen[:-1])  # it may be gone by the time of the last
+
+
+@pytest.mark.parametrize("wrapped", [False, True], ids=["alone", "under a shell"])
+def test_stopped_process_is_steady_only_after_it_continues(
+    start: Starter, folder: Path, wrapped: bool
+) -> None:
+    code = "import os, time; print(os.getpid(), flush=True); time.sleep(60)"
+    process = start(*(["sh", "-c", '"$0" -c "$1"; true', *python(code)[::2]] if wrapped else python(code)))
+    until(lambda: (folder / "log").read_text().endswith("\n"))
+    pid = int((folder / "log").read_text())
+    os.kill(pid, signal.SIGSTOP)
+    until(lambda: not process.steady())
+    os.kill(pid, signal.SIGCONT)
+    until(process.steady)
 
 
 def test_the_supervisor_starts_from_a_zip_too(tmp_path: Path) -> None:

@@ -33,6 +33,12 @@ elif style == "pointer":
     n = 0
     if (folder / "latest").exists():
         n = int((folder / (folder / "latest").read_text()).read_text())
+elif style == "last and best":
+    n = int((folder / "last.pt").read_text()) if (folder / "last.pt").exists() else 0
+    assert not n or n - int((folder / "best.pt").read_text()) < 9
+elif style == "newest two":
+    n = max(numbers(), default=0)
+    assert not n or (folder / f"checkpoint-{n}.pt").read_text() == str(n)
 elif style == "folders":
     n = max(numbers(), default=0)
     if n:
@@ -47,12 +53,18 @@ while not goes_on and n < 1000:
     elif style == "pointer":
         (folder / f"checkpoint-{n}.pt").write_text(str(n))
         replace(folder / "latest", f"checkpoint-{n}.pt")
+    elif style == "last and best":
+        replace(folder / "last.pt", str(n))
+        replace(folder / "best.pt", str(n))
+    elif style == "newest two":
+        (folder / f"checkpoint-{n}.pt").write_text(str(n))
+        for old in numbers()[:-2]: (folder / f"checkpoint-{old}.pt").unlink()
     else:
         (folder / f"checkpoint-{n}").mkdir()
         (folder / f"checkpoint-{n}" / "model").write_text(str(n))
         (folder / f"checkpoint-{n}" / "optimizer").write_text(str(n))
     print("saved", n, flush=True)
-    time.sleep(0.5)
+    time.sleep(0.3 if style in ("last and best", "newest two") else 0.5)
 """
 
 
@@ -61,7 +73,7 @@ def begun(text: str) -> list[int]:
     return [int(line.split()[1]) for line in text.splitlines() if line.startswith("begins ")]
 
 
-@pytest.mark.parametrize("style", ["renamed", "pointer", "folders"])
+@pytest.mark.parametrize("style", ["renamed", "pointer", "folders", "newest two", "last and best"])
 @pytest.mark.parametrize("victim", [RUN, WORKER])
 def test_kill_in_the_first_ten_seconds_keeps_saves_of_every_half_second(
     style: str, victim: str, tmp_path: Path
@@ -83,8 +95,9 @@ def test_kill_in_the_first_ten_seconds_keeps_saves_of_every_half_second(
         send(min(made.processes(victim)), signal.SIGKILL)
         made.finish(job, workers=1)
         [zero, again] = begun(log())
-        assert zero == 0 and again >= 1, log()
-        assert victim == WORKER or again >= 5, "a worker that lives takes more than the first copy"
+        newest = log().count("saved ")  # or one more, if its line was not printed
+        lag = 2 if style in ("folders", "newest two") else 10
+        assert zero == 0 and again >= newest - lag, log()
         assert control.state_of(made.store, key).state == "done"
 
 
@@ -194,3 +207,42 @@ sys.exit(143)
     job = world.submit(script)
     world.work()
     assert world.state(job).state == "done", world.log(job)
+
+
+FAILS = """
+import os, pathlib, sys, time
+folder, marks = pathlib.Path(os.environ["HOSTLER_CHECKPOINT_DIR"]), pathlib.Path(os.environ["MARKS"])
+if int(os.environ["HOSTLER_ATTEMPT"]) > 1:
+    print("finds", sorted((path.name, path.read_text()) for path in folder.iterdir()), flush=True)
+    sys.exit()
+(folder / "model.pt").write_text("whole")
+while not (marks / "go").exists(): time.sleep(0.01)
+with open(folder / "model.pt", "w") as file:
+    file.write("ha")
+    file.flush()
+    LEAVE
+"""
+
+
+@pytest.mark.parametrize(
+    "leave, found",
+    [("raise OSError('in the middle of a save')", "whole"), ("file.write('lf'); sys.exit(75)", "half")],
+)
+def test_half_file_of_a_script_that_fails_is_not_saved(world: World, leave: str, found: str) -> None:
+    """One that leaves to be tried again means what it wrote."""
+    job = world.submit(FAILS.replace("LEAVE", leave), retries=1)
+    with world.working():
+        becomes(lambda: world.committed(job))
+        world.mark("go").touch()
+        becomes(lambda: world.state(job).ended)
+    assert f"finds [('model.pt', '{found}')]" in world.log(job), world.log(job)
+
+
+def test_save_on_sigterm_with_another_exit_code_is_kept(world: World) -> None:
+    world.quick(settle=30.0)
+    job = world.submit(SIGTERM.replace("sys.exit(143)", "sys.exit(1)"))
+    with world.working():
+        becomes(lambda: world.mark("ready").exists())
+        control.pause(world.store, world.key(job))
+        becomes(lambda: world.state(job).state == "paused")
+    assert len(checkpoints.committed(world.store, job.run_id(0))) == 1

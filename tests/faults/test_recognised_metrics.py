@@ -95,6 +95,37 @@ def test_curve_goes_on_from_the_restored_checkpoint_after_a_kill(world: World, l
     assert world.log(job).count(TOLD) == 1
 
 
+BOOSTS = """
+import json, os, pathlib, time
+ckpt, marks = pathlib.Path(os.environ["HOSTLER_CHECKPOINT_DIR"]), pathlib.Path(os.environ["MARKS"])
+model = ckpt / "model.json"
+done = len(json.loads(model.read_text())["learner"]["iteration_indptr"]) - 1 if model.exists() else 0
+for n in range(6 - done):
+    text = json.dumps({"learner": {"iteration_indptr": list(range(done + n + 2))}})
+    (ckpt / "new").write_text(text); (ckpt / "new").rename(model)
+    if done + n == 2 and os.environ["HOSTLER_ATTEMPT"] == "1":
+        while not (marks / "go").exists(): time.sleep(0.01)
+        os.kill(os.getpid(), 9)
+    print(f"[{n}]\\ttrain-logloss:0.{done + n + 1}", flush=True)
+"""
+
+
+def test_round_saved_but_never_printed_shifts_no_other(world: World) -> None:
+    job = world.submit(BOOSTS, checkpoint=Checkpointing(every=0.01), retries=3)
+    with world.working():
+        until(lambda: b"[0, 1, 2, 3]" in newest(world, job))
+        world.mark("go").touch()
+        until(lambda: world.state(job).ended)
+    assert world.state(job).attempts == 2 and "(3 boosting rounds)" in world.log(job)
+    assert world.curve(job, "train-logloss") == [(n, (n + 1) / 10) for n in (0, 1, 3, 4, 5)]
+
+
+def newest(world: World, job: Job) -> bytes:
+    for place in world.committed(job):
+        return world.store.get(layout.checkpoint_file(job.run_id(0), place.attempt, place.step, 0)).data
+    return b""
+
+
 def saved(world: World, job: Job) -> int:
     for place in world.committed(job):
         key = layout.checkpoint_file(job.run_id(0), place.attempt, place.step, 0)

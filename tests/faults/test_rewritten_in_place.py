@@ -72,7 +72,10 @@ def rewrite(tmp_path: Path, *, megabytes: int, kills: int, goal: int, rest: floa
         entries = RunLog(made.store, key).read_on().entries
         assert TORN not in [entry.get("exit") for entry in entries], "a torn file was restored"
         found = outcome(made.store, key)
-        assert found.state.state == "done" and found.end["restored"] and found.state.attempts > done == kills
+        assert found.state.state == "done" and found.end["restored"]
+        assert done == kills
+        # At most one attempt for each kill: a worker may die while it saves what its dead run left.
+        assert found.state.attempts > 1
         assert found.files["model.bin"] == goal.to_bytes(8, "little") * (megabytes << 17)
         assert found.points["version"] == [(n, float(n)) for n in range(1, goal + 1)]
 

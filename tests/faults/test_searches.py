@@ -152,6 +152,7 @@ def test_halving_saves_epochs_and_paused_runs_resume_from_checkpoints(world: Wor
     for n in range(9):
         if states[n] == "paused":
             assert world.committed(job, n), f"run {n} keeps its checkpoint"
+            assert world.entries(job, n)[-1]["rung"] in (1, 3), "where it was judged"
 
 
 def test_workers_leave_when_what_is_paused_will_not_go_on(world: World) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -124,6 +125,42 @@ def test_a_kept_supervisor_that_was_stopped_is_given_up(
     lost = start("true").wait(60)
     assert lost is not None and lost.supervisor_lost
     assert code(start("true")) == 0
+
+
+def test_a_new_supervisor_killed_before_its_request_is_replaced(
+    start: Starter, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A worker may sleep between the two, and find the supervisor dead when it wakes up."""
+    fork, killed = spawning.Spawner.fork, list[int]()
+
+    def fork_and_kill(spawner: spawning.Spawner, folder: Path) -> spawning.Supervisor:
+        made = fork(spawner, folder)
+        if not killed:
+            killed.append(made.pid)
+            os.kill(made.pid, signal.SIGKILL)
+            until(lambda: not proctable.is_alive(made.pid, made.start))
+        return made
+
+    monkeypatch.setattr(spawning.Spawner, "fork", fork_and_kill)
+    process = start("sh", "-c", "exit 5")
+    assert code(process) == 5 and process.supervisor not in killed
+
+
+def test_supervisor_is_a_program_after_two_killed_spawners(
+    start: Starter, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    running, killed = spawning.Spawner._running, list[int]()
+
+    def run_and_kill(spawner: spawning.Spawner, folder: Path) -> socket.socket:
+        connection = running(spawner, folder)
+        killed.append(spawner.pid)
+        os.kill(spawner.pid, signal.SIGKILL)
+        until(lambda: (row := proctable.row(killed[-1])) is None or not row.alive)
+        return connection
+
+    monkeypatch.setattr(spawning.Spawner, "_running", run_and_kill)
+    assert code(start("sh", "-c", "exit 5")) == 5
+    assert len(set(killed)) == 2
 
 
 def test_the_spawner_and_all_its_supervisors_die_with_the_worker(tmp_path: Path) -> None:

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import json
+import subprocess
 import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+import boto3
+from botocore.exceptions import ClientError
 from killer import RUN, Farm, farm, keys_of, often, outcome, until
 from proxy import Fault, Proxy, running
 
@@ -76,9 +79,9 @@ def check(made: Farm, job: Job) -> list[dict[str, object]]:
 
 
 def test_run_is_stopped_saved_locally_and_delivered_later(
-    tmp_path: Path, moto_store_url: str, moto_url: str
+    tmp_path: Path, seaweed_store_url: str, seaweed_url: str
 ) -> None:
-    with under_way(moto_store_url, moto_url, tmp_path) as (made, job, wire):
+    with under_way(seaweed_store_url, seaweed_url, tmp_path) as (made, job, wire):
         cut(made, wire)
         time.sleep(made.times["lease"])
         before = checkpoints.committed(made.store, keys_of(job)[0].run)[0]
@@ -92,11 +95,11 @@ def test_run_is_stopped_saved_locally_and_delivered_later(
 
 
 def test_run_taken_over_meanwhile_delivers_nothing_visible(
-    tmp_path: Path, moto_store_url: str, moto_url: str
+    tmp_path: Path, seaweed_store_url: str, seaweed_url: str
 ) -> None:
-    with under_way(moto_store_url, moto_url, tmp_path) as (made, job, wire):
+    with under_way(seaweed_store_url, seaweed_url, tmp_path) as (made, job, wire):
         cut(made, wire)
-        with farm(moto_store_url, tmp_path / "elsewhere") as other:
+        with farm(seaweed_store_url, tmp_path / "elsewhere") as other:
             other.start()
             until(lambda: not made.is_open(keys_of(job)[0]), why=other.said)
         before = json.dumps(RunLog(made.store, keys_of(job)[0]).read_on().entries)
@@ -107,9 +110,9 @@ def test_run_taken_over_meanwhile_delivers_nothing_visible(
 
 
 def test_worker_whose_store_stays_away_too_long_leaves_for_good(
-    tmp_path: Path, moto_store_url: str, moto_url: str
+    tmp_path: Path, seaweed_store_url: str, seaweed_url: str
 ) -> None:
-    with under_way(moto_store_url, moto_url, tmp_path, storeless=4.0) as (made, job, wire):
+    with under_way(seaweed_store_url, seaweed_url, tmp_path, storeless=4.0) as (made, job, wire):
         wire.choose = lambda method, path: Fault.DROP_BEFORE
         [parent] = made.parents
         assert parent.wait(90) == 1, made.said()
@@ -121,14 +124,62 @@ def test_worker_whose_store_stays_away_too_long_leaves_for_good(
 
 
 def test_worker_starting_without_its_store_waits_then_leaves_for_good(
-    tmp_path: Path, moto_store_url: str, moto_url: str
+    tmp_path: Path, seaweed_store_url: str, seaweed_url: str
 ) -> None:
-    with running(moto_url) as wire:
+    with running(seaweed_url) as wire:
         wire.choose = lambda method, path: Fault.DROP_BEFORE
         there = {"AWS_ENDPOINT_URL": wire.url}
-        with farm(moto_store_url, tmp_path, there, retry=1.0, storeless=2.0) as made:
+        with farm(seaweed_store_url, tmp_path, there, retry=1.0, storeless=2.0) as made:
             assert made.start().wait(90) == 1, made.said()
             assert (
                 made.said().count("the store has not answered for") == 1
                 and "starting another" not in made.said()
             )
+
+
+def ends_clearly(made: Farm, why: str) -> None:
+    """The worker and its run are gone within the bound, and one line says why."""
+    [parent] = made.parents
+    assert parent.wait(90) == 1, made.said()
+    [line] = [line for line in made.said().splitlines() if "this worker leaves" in line]
+    assert why in line, line
+    assert made.processes() == {} and "Traceback" not in made.said()
+
+
+def test_bucket_deleted_under_a_run_ends_its_worker_after_a_lease(
+    tmp_path: Path, seaweed_store_url: str, seaweed_url: str
+) -> None:
+    client = boto3.client("s3", endpoint_url=seaweed_url)
+    client.create_bucket(Bucket="doomed")
+
+    def is_deleted() -> bool:
+        for entry in client.list_objects_v2(Bucket="doomed").get("Contents", []):
+            client.delete_object(Bucket="doomed", Key=entry["Key"])
+        try:
+            client.delete_bucket(Bucket="doomed")
+        except ClientError:  # the worker has written meanwhile
+            return False
+        return True
+
+    with farm("s3://doomed/p", tmp_path, retry=1.0) as made:
+        (made.code / "steps.py").write_text(SCRIPT)
+        job = made.submit(Job(name="steps", command=(sys.executable, "steps.py"), **often()))  # type: ignore[arg-type]
+        made.start()
+        until(lambda: checkpoints.committed(made.store, keys_of(job)[0].run), why=made.said)
+        until(is_deleted)
+        ends_clearly(made, "the bucket does not exist")
+
+
+def test_store_that_becomes_read_only_ends_its_worker_within_the_bound(
+    tmp_path: Path, small_disk: Path
+) -> None:
+    with farm(str(small_disk / "store"), tmp_path, {"HOSTLER_DISK_MIN": "0"}, storeless=4.0) as made:
+        (made.code / "steps.py").write_text(SCRIPT)
+        job = made.submit(Job(name="steps", command=(sys.executable, "steps.py"), **often()))  # type: ignore[arg-type]
+        made.start()
+        until(lambda: checkpoints.committed(made.store, keys_of(job)[0].run), why=made.said)
+        remount = ["mount", "-o", "remount,ro", str(small_disk)]
+        until(lambda: subprocess.run(remount, capture_output=True).returncode == 0)
+        ends_clearly(made, "the file system is read-only")
+        kinds = [entry["kind"] for entry in RunLog(made.store, keys_of(job)[0]).read_on().entries]
+        assert kinds == [log.CLAIM], "nothing half-made: the run goes on where the store can be written"

@@ -7,12 +7,12 @@ import subprocess
 import sys
 from pathlib import Path
 
+from hostler.attempt.nvml import GPU
 from hostler.records.run import control
 from hostler.records.sweep import sweeps
 from hostler.spec.job import DataItem, Limits, PythonEnv, Resources
 from hostler.worker.claim.room import GpuLocks, Room
 from hostler.worker.claim.slots import Device, Offer
-from hostler.worker.run.nvml import GPU
 from worker_world import World, until
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "unit" / "worker"))
@@ -137,7 +137,7 @@ def test_worker_leaves_with_0_and_says_what_never_fits(world: World) -> None:
     assert world.work(room=Room(Offer(cpus=2, memory=1 << 40))) == 0
     last = world.said[-1]
     assert "2 do not fit this machine" in last and "99 CPUs, this machine offers 2" in last
-    assert "1 GPU(s), this machine offers 0" in last
+    assert "1 GPU, this machine offers 0" in last
     assert states(world, "wide") == states(world, "gpu") == ["queued"]
 
 

@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 
 from cli_world import World
-from hostler.worker.run import nvml
+from hostler.attempt import nvml
 
 COMMON = {
     "seed_model": 1, "seed_training": 2, "log_interval": 5, "log_interval_eval": 1, "momentum": 0.9,

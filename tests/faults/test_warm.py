@@ -79,8 +79,8 @@ with open(os.environ["REPORT"], "w") as file:
 class Scene:
     """One project's folder; each run has a copy of it, at the same place."""
 
-    def __init__(self, root: Path) -> None:
-        self.project, self.root = root / "run" / "work", root
+    def __init__(self, root: Path, python: str = sys.executable) -> None:
+        self.project, self.root, self.python = root / "run" / "work", root, python
         self.project.mkdir(parents=True)
         self.warmth = Warmth(root / "warm", wait=True)
         self.started: list[Process] = []
@@ -91,12 +91,14 @@ class Scene:
     def env(self, **more: str) -> dict[str, str]:
         return {**os.environ, "PYTHONPATH": "", "PYTHONUNBUFFERED": "1", **more}
 
-    def start(self, *words: str, warm: bool = True, name: str = "train.py", **more: str) -> Process:
+    def start(
+        self, *words: str, warm: bool = True, strict: bool = False, name: str = "train.py", **more: str
+    ) -> Process:
         (self.root / "log").unlink(missing_ok=True)
-        argv = [sys.executable, name, *words]
+        argv = [self.python, name, *words]
         given: dict[str, Any] = {"cwd": self.project, "folder": self.root, "log": self.root / "log"}
         if warm:
-            process = self.warmth.start(argv, env=self.env(**more), code=["c"], **given)
+            process = self.warmth.start(argv, env=self.env(**more), code=["c"], strict=strict, **given)
         else:
             process = Process.start(argv, env=self.env(**more), **given)
         self.started.append(process)
@@ -265,6 +267,12 @@ ENDS = {
     "stderr": "import sys\nsys.stderr.write('one')\nsys.stdout.write('two')\nsys.stderr.write('three')",
     "unclosed": "import os\nf = open(os.path.join(os.path.dirname(os.environ['REPORT']), 'kept'), 'w')\n"
     "f.write('x' * 10)\nclass A:\n    def __del__(self): print('gone')\n_a = A()\nb = [A()]\nb.append(b)",
+    "finalize": "import weakref\nclass A: pass\na = A()\nweakref.finalize(a, print, 'finalized')\n"
+    "b = A()\nweakref.finalize(b, print, 'early')\ndel b",
+    "bad-thread": "import threading\nthreading.Thread(target=lambda: 1 / 0).start()",
+    "file-in-cycle": "import os\nplace = os.path.join(os.path.dirname(os.environ['REPORT']), 'kept')\n"
+    "x = [open(place, 'w')]\nx[0].write('y' * 10)\nx.append(x)",
+    "child": "import subprocess, sys\nsubprocess.Popen([sys.executable, '-c', 'print(5)'])",
     "closed": "import sys\nprint('x')\nsys.stdout.close()",
     "exit-256": "import sys\nsys.exit(256)",
     "exit-minus": "import sys\nsys.exit(-1)",

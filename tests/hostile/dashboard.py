@@ -73,9 +73,10 @@ def _paths(name: str) -> list[str]:
     """Every address that is about a sweep."""
     chosen = f"sweep={quote(name, safe='', errors='replace')}"
     return [
-        *(f"/api/{what}?{chosen}" for what in ("runs", "table", "errors")),
+        *(f"/api/{what}?{chosen}" for what in ("runs", "table", "errors", "search")),
         *(f"/api/{what}?{chosen}&index=0-9" for what in ("curves", "compare", "run")),
-        f"/api/curves?{chosen}&index=0-9&metric=loss",
+        *(f"/api/{what}?{chosen}&index=0-9&metric=loss" for what in ("curves", "points", "search")),
+        *(f"/api/points?{chosen}&index=0-9&metric=loss&along={x}" for x in ("time", "acc")),
         *(f"/api/log?{chosen}&index=0{more}" for more in ("", "&search=e", "&after=1-0-0")),
     ]
 

@@ -144,6 +144,11 @@ BAD = {
     "stray log fragment": lambda find: [Stray(find("runs/0000000-grid-*/logs") + "/x", b"text")],
     "stray metric fragment": lambda find: [Stray(find("runs/0000000-grid-*/metrics") + "/x-y-z", b"text")],
     "stray checkpoint": lambda find: [Stray(find("runs/0000000-grid-*/checkpoints") + "/x/COMMIT", b"{}")],
+    "mark of a checkpoint": lambda find: [
+        Stray(
+            find(OBJECTS["checkpoint"]).replace("COMMIT", "KEEP"), b'{"files": [{"name": "../x", "n": -1}]}'
+        )
+    ],
     "stray outputs": lambda find: [Stray(find("runs/0000000-grid-*/outputs") + "/x/COMMIT", b"{}")],
     "stray log entry": lambda find: [Stray("sweeps/grid/log/²²²²²²²-grid-x-²²²²²².json", b"{}")],
     "stray sweep": lambda find: [Stray("sweeps/two words/spec/000001.json", b"{}")],

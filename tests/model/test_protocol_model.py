@@ -105,6 +105,11 @@ def _reopened_run_is_done(state: State) -> bool:
     return now.result == "done" and any(e and e.kind == "reopen" for e in state.runs[0].log)
 
 
+def _living_predecessor_commits(state: State) -> bool:
+    earlier = state.actors[0]
+    return earlier.up == "up" and earlier.attempt > 0 and _zombie_committed(state)
+
+
 SIGHTS: dict[str, Callable[[State], bool]] = {
     "a zombie commits after the fence": _zombie_committed,
     "a zombie goes on from its successor's checkpoint": _zombie_goes_on_from_its_successor,
@@ -112,6 +117,7 @@ SIGHTS: dict[str, Callable[[State], bool]] = {
     "a taker ends what another finished": _taker_ends_what_another_finished,
     "a taker ends what a person stopped": _taker_ends_what_a_person_stopped,
     "a reopened run is done": _reopened_run_is_done,
+    "a predecessor that lives commits after its successor's claim": _living_predecessor_commits,
 }
 
 
@@ -124,6 +130,7 @@ SIGHTS: dict[str, Callable[[State], bool]] = {
         ("a taker ends what another finished", World(crashes=1)),
         ("a taker ends what a person stopped", World(crashes=1, person=("stop",))),
         ("a reopened run is done", World(person=("stop", "reopen"))),
+        ("a predecessor that lives commits after its successor's claim", World(tenants=True)),
     ],
 )
 def test_the_worlds_reach(sight: str, world: World, monkeypatch: pytest.MonkeyPatch) -> None:

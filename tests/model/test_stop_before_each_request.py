@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import plays
@@ -19,6 +19,7 @@ from hostler.records.checkpoint import checkpoints
 from hostler.records.checkpoint.checkpoints import Place
 from hostler.records.run import attempt, log
 from hostler.records.series import metrics
+from hostler.store import Store
 from hostler.worker.claim.claimer import Claimer
 from hostler.worker.run import surroundings
 from hostler.worker.run.meter import Meter
@@ -134,12 +135,12 @@ def _writes_entries_over(patch: pytest.MonkeyPatch) -> None:
 
 
 def _takes_the_highest_step(patch: pytest.MonkeyPatch) -> None:
-    ordered = checkpoints._committed
+    ordered = checkpoints.committed
 
-    def by_step(keys: Sequence[str]) -> list[Place]:
-        return sorted(ordered(keys), key=lambda place: place.step, reverse=True)
+    def by_step(store: Store, run: str) -> list[Place]:
+        return sorted(ordered(store, run), key=lambda place: place.step, reverse=True)
 
-    patch.setattr(checkpoints, "_committed", by_step)
+    patch.setattr(checkpoints, "committed", by_step)
 
 
 def _shows_every_point(patch: pytest.MonkeyPatch) -> None:

@@ -37,7 +37,10 @@ def _look_for_work(case: Case, state: State, i: int) -> Iterator[Step]:
     who = name_of(state, i)
     for r, run in enumerate(state.runs):
         now = standing(run)
-        free = now.state == "queued" or (now.state == "running" and _stale(case, state, run, now.holder))
+        free = now.state == "queued" or (
+            now.state == "running"
+            and (_stale(case, state, run, now.holder) or _outlives(case, i, run, now.holder))
+        )
         if free and now.claims < case.world.claims:
             claim = Entry("claim", (0, 0), session=(i, me.start), over=now.holder)
             why = f"attempt {now.holder}'s heartbeat stands still" if now.holder else "queued"
@@ -56,6 +59,12 @@ def _stale(case: Case, state: State, run: Run, holder: int) -> bool:
     if session not in state.beats and not case.rules.unseen_beat_is_still:
         return False
     return worker.start != session[1] or worker.up != "up"
+
+
+def _outlives(case: Case, i: int, run: Run, holder: int) -> bool:
+    """A later tenant of the holder's place takes it for dead at any moment, whether it is or not."""
+    claim = entry_at(run.log, holder)
+    return case.world.tenants and claim is not None and claim.session[0] < i
 
 
 def _train(case: Case, state: State, i: int) -> Iterator[Step]:

@@ -119,6 +119,10 @@ BROAD = (
     World(freezes=1, claims=2, person=("stop",)),
     World(crashes=1, preemptions=1, person=("stop",)),
     World(crashes=1, claims=3, restarts=True, preemptions=1, keep=2, steps=3),
+    World(tenants=True, person=("stop",)),
+    World(tenants=True, freezes=1),
+    World(tenants=True, faults=1),
+    World(workers=3, tenants=True, claims=3, steps=1),
     GangWorld(workers=3, nodes=(2,), crashes=2, timeouts=True, claims=3),
     GangWorld(workers=2, nodes=(2, 2), crashes=1, claims=6),
 )

@@ -33,6 +33,7 @@ class World:
     fault_kinds: tuple[str, ...] = ("lost", "exists", "conflict", "delayed")
     preemptions: int = 0
     restarts: bool = False  # the engine brings a crashed worker back
+    tenants: bool = False  # each worker has the place of the one before it, and calls that one dead: wrongly
     person: tuple[str, ...] = ()  # verbs, in order, each at any moment
 
     def __str__(self) -> str:

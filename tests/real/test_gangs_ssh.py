@@ -78,5 +78,5 @@ def test_run_needing_more_hosts_than_there_are_is_refused_early(
 ) -> None:
     project(lab, 3, 1, "n2, n3")
     answer = lab.run("run")
-    assert answer.code and "takes 3 workers at once, and lab has 2" in answer.err
+    assert answer.code and "takes 3 workers at once, but lab has 2" in answer.err
     assert lab.run("status", "--json").json == []

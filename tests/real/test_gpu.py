@@ -11,11 +11,11 @@ from pathlib import Path
 
 import pytest
 
+from hostler.attempt import nvml
 from hostler.records.series import metrics
 from hostler.spec.job import Resources
 from hostler.worker.claim.room import Room, offer
 from hostler.worker.process.warm import Warmth
-from hostler.worker.run import nvml
 from worker_world import World
 
 pytestmark = [

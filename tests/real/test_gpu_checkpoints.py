@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
+from hostler.attempt import nvml
 from hostler.sdk.checkpoint.checkpointer import Checkpointer
 from hostler.sdk.checkpoint.policy import SavePolicy
-from hostler.worker.run import nvml
 from things import Thing
 
 pytestmark = [

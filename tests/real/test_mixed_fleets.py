@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import servers
-from fleet_world import FleetWorld, moto
+from fleet_world import FleetWorld, bucket
 from slurm_cluster import Cluster, cluster
 from sshhosts import Hosts, wait_until
 
@@ -43,7 +43,7 @@ def site(tmp_path: Path, hosts: Hosts) -> Iterator[Cluster]:
 
 
 def test_slurm_ssh_and_local_workers_share_a_sweep(tmp_path: Path, hosts: Hosts, site: Cluster) -> None:
-    with moto(hosts, tmp_path) as given:
+    with bucket(hosts, tmp_path) as given:
         url = f"s3://{servers.BUCKET}/mixed"
         desk = FleetWorld(tmp_path / "world", hosts, url, **given, **site.variables)
         desk.write("steps.py", STEPS.replace("GATE", repr(str(tmp_path / "go"))))

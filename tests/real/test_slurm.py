@@ -13,8 +13,9 @@ from typing import Any
 import pytest
 
 from hostler.backends.base import Backend, Launch, Question
+from hostler.backends.fleet_files import Discovery
 from hostler.backends.registry import backend as by_name
-from hostler.backends.slurm import doctor
+from hostler.backends.slurm import discovery, doctor
 from hostler.errors import MachineError, UsageError
 from hostler.records.checkpoint import checkpoints
 from hostler.records.rows import rows
@@ -201,7 +202,7 @@ def test_a_persons_own_script_is_kept_as_it_is(here: SlurmWorld) -> None:
 
 def test_script_that_ignores_its_arguments_is_refused(here: SlurmWorld) -> None:
     job = here.world.submit("print(1)")
-    with pytest.raises(UsageError, match=r'run.sbatch does not run its arguments .*"\$@"'):
+    with pytest.raises(UsageError, match=r'run.sbatch does not run its arguments.*"\$@"'):
         here.start(here.fleet(1, script="run.sbatch"), job, script="#!/bin/bash\npython train.py # $@\n")
     assert not here.backend.list(here.fleet(1))
 
@@ -225,6 +226,10 @@ def test_the_doctor_hears_the_controller(site: Cluster) -> None:
     [found] = doctor.check(True)
     assert found.level == "ok" and found.detail.startswith("slurm")
     assert found.detail.endswith("; its controller answers; partitions: main")
+
+
+def test_init_finds_the_partition_of_the_cluster(site: Cluster) -> None:
+    assert discovery.discover() == Discovery("sbatch, partition main", {"partition": "main"})
 
 
 def test_without_sbatch_it_says_where_to_go(here: SlurmWorld, monkeypatch: pytest.MonkeyPatch) -> None:

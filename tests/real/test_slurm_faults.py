@@ -2,18 +2,39 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from test_slurm import at
 
+from frozen import frozen, processes
+from hostler.backends.base import Launch
+from hostler.backends.slurm.fates import Fates
+from hostler.records.run.history import Try, tries
+from hostler.records.run.log import RunKey, RunLog
 from hostler.spec.job import Checkpointing, Job
+from hostler.spec.project import Fleet
+from platform_takeovers import AT_ONCE, FAR, task_queued_again
 from slurm_cluster import Cluster, cluster
-from slurm_world import COUNTS, SlurmWorld
+from slurm_world import COUNTS, TRAINS, SlurmWorld
+from worker_world import FAST, World
 
 PREEMPTION = ("PreemptType=preempt/partition_prio", "PreemptMode=REQUEUE")
 URGENT = "PartitionName=urgent Nodes=ALL PriorityTier=10 PreemptMode=OFF MaxTime=INFINITE State=UP"
+LIMIT = 900.0
+TAKES = """
+import time
+taken = []
+for _ in range(20):
+    taken.append(bytearray(50_000_000))
+    time.sleep(0.2)
+time.sleep(60)
+"""  # a gigabyte
 LOW = "PartitionName=low Nodes=ALL PriorityTier=1 PreemptMode=REQUEUE GraceTime=120 MaxTime=INFINITE State=UP"
 
 
@@ -66,6 +87,19 @@ def test_time_limit_saves_the_run_requeues_it_and_continues_it(here: SlurmWorld)
     assert set(reasons) == {"preempted"} and len(here.steps(job)) == 20
 
 
+def test_weights_are_exact_after_the_time_limit(here: SlurmWorld, tmp_path: Path) -> None:
+    given = {"STEPS": "120", "PACE": "0.15"}  # 18 seconds, and the task has ten
+    job = here.world.submit(TRAINS, env=given, checkpoint=Checkpointing(every=0.3))
+    fleet = here.fleet(1, time=300.0)
+    here.start(fleet, job)
+    here.until_gone(fleet, 240)
+    assert here.states(job) == ["done"] and here.world.state(job).attempts > 1
+    alone = {**os.environ, "STEPS": "120", "HOSTLER_CHECKPOINT_DIR": str(tmp_path)}
+    undisturbed = subprocess.run([sys.executable, "-c", TRAINS], env=alone, capture_output=True, text=True)
+    [wanted] = [line for line in undisturbed.stdout.splitlines() if line.startswith("weights")]
+    assert [line for line in here.world.log(job).splitlines() if line.startswith("weights")] == [wanted]
+
+
 def test_a_site_without_requeue_is_served_by_a_chain(here: SlurmWorld) -> None:
     job = training(here, steps=20)
     fleet = here.fleet(1, time=300.0, chain=4)
@@ -100,6 +134,75 @@ def test_a_node_that_crashes_loses_no_run(here: SlurmWorld, site: Cluster) -> No
     whole(here, job, 20)
 
 
+def test_task_queued_again_takes_its_run_at_once(here: SlurmWorld, tmp_path: Path) -> None:
+    """The lease of the worker that was lost with its node is far from over."""
+    world = World(tmp_path / "far", timing=replace(FAST, lease=float(FAR)))
+    assert task_queued_again(SlurmWorld(here.site, world)).within(AT_ONCE)
+
+
+def first_try(here: SlurmWorld, job: Job) -> Try:
+    return tries(RunLog(here.world.store, RunKey(job.name, job.run_id(0))).read_on().entries)[0]
+
+
+def taken_over(here: SlurmWorld, fleet: Fleet, job: Job) -> str:
+    """How the first attempt ended, as whoever takes the run over has learned it."""
+    here.until_gone(fleet, 120)
+    here.start(fleet, job)
+    here.until(lambda: here.world.state(job).attempts > 1, 120)
+    return first_try(here, job).words
+
+
+def test_lost_run_says_that_its_node_failed(here: SlurmWorld, site: Cluster) -> None:
+    """Without accounting and without requeue: the controller is asked by whoever takes the run over."""
+    job = training(here, steps=20)
+    fleet = here.fleet(1, requeue=False)
+    here.start(fleet, job)
+    here.until(lambda: len(here.steps(job)) > 3)
+    [worker] = here.backend.list(fleet)
+    site.kill_node(worker.host)
+    assert taken_over(here, fleet, job) == "node-fail"
+    site.start_node(worker.host)
+    here.until_gone(fleet, 240)
+    whole(here, job, 20)
+
+
+def cancel(site: Cluster, task: str) -> None:
+    site.run("scancel", task)
+
+
+def preempt(site: Cluster, task: str) -> None:
+    urgent = ["--partition=urgent", "--nodes=2", "--exclusive", "--wrap=sleep 1", "--output=/dev/null"]
+    site.run("sbatch", "--wait", *urgent)
+
+
+def let_time_pass(site: Cluster, task: str) -> None:
+    """Until the time limit: LIMIT is half a minute of ours."""
+
+
+ENDS = pytest.mark.parametrize(
+    ("end", "words"), [(cancel, "cancelled"), (preempt, "preempted"), (let_time_pass, "timeout")]
+)
+
+
+@ENDS
+def test_lost_run_says_how_its_frozen_task_was_ended(
+    here: SlurmWorld, site: Cluster, end: Callable[[Cluster, str], None], words: str
+) -> None:
+    """A worker that takes no notice of any signal, and is killed when Slurm has waited."""
+    job = training(here, steps=20)
+    limit = {"time": LIMIT} if end is let_time_pass else {}
+    fleet = here.fleet(1, requeue=False, partition="low", **limit)
+    here.start(fleet, job)
+    here.until(lambda: len(here.steps(job)) > 3)
+    [worker] = here.backend.list(fleet)
+    with frozen(processes("hostler.worker", here.world.store.url)):
+        end(site, worker.id)
+        here.until_gone(fleet, 120)
+    assert taken_over(here, fleet, job) == words
+    here.until_gone(fleet, 240)
+    whole(here, job, 20)
+
+
 def test_run_left_by_a_killed_slurmd_continues_without_a_twin(here: SlurmWorld, site: Cluster) -> None:
     job = training(here, steps=20)
     fleet = here.fleet(1)
@@ -116,6 +219,17 @@ def test_run_left_by_a_killed_slurmd_continues_without_a_twin(here: SlurmWorld, 
     site.start_node(worker.host)
 
 
+def test_task_that_cannot_use_its_store_ends_and_says_why(
+    here: SlurmWorld, tmp_path: Path, seaweed_store_url: str
+) -> None:
+    fleet, logs = here.fleet(1), tmp_path / "logs"
+    launch = Launch("s3://nobody-made-it/p", python=sys.executable, runs=1, logs=str(logs))
+    here.backend.start(here.backend.plan(fleet, launch))
+    here.until_gone(fleet, 90)
+    [said] = [path.read_text() for path in logs.glob("*.log")]
+    assert "the bucket does not exist" in said and "attempt" not in said, said
+
+
 def test_an_array_larger_than_the_site_allows_is_several(here: SlurmWorld) -> None:
     job = here.world.submit("print(1)", runs=[{"i": i} for i in range(7)])
     fleet = here.fleet(2)
@@ -127,24 +241,70 @@ def test_an_array_larger_than_the_site_allows_is_several(here: SlurmWorld) -> No
 
 @pytest.fixture(scope="module")
 def strict(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
-    """A site with accounting, where nobody may have more than three jobs in the queue."""
-    enforced = ["AccountingStorageEnforce=associations,limits,qos"]
+    """A site with accounting, where nobody may have more than three jobs in the queue, or more memory than
+    the job asked for: Slurm measures it, without cgroups. Its clock is ours: `sacct` omits the future."""
+    enforced = ["AccountingStorageEnforce=associations,limits,qos", "DefMemPerCPU=400"]
+    enforced += ["JobAcctGatherParams=OverMemoryKill", "JobAcctGatherFrequency=task=1"]
     folder = tmp_path_factory.mktemp("strict")
-    with cluster(folder, nodes=1, cpus=4, accounting=True, lines=enforced) as made:
+    lines, partitions = [*enforced, *PREEMPTION], [URGENT, LOW.replace("GraceTime=120", "GraceTime=2")]
+    with cluster(folder, nodes=2, cpus=4, accounting=True, lines=lines, partitions=partitions) as made:
         made.run("sacctmgr", "-i", "modify", "qos", "normal", "set", "MaxSubmitJobsPerUser=3")
         yield made
 
 
-def test_low_job_limit_gives_fewer_tasks_more_runs_each(
-    strict: Cluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+@pytest.fixture
+def strictly(strict: Cluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[SlurmWorld]:
     for name, value in strict.variables.items():
         monkeypatch.setenv(name, value)
     monkeypatch.setenv("HOSTLER_CACHE", str(tmp_path / "cache"))
-    here = at(strict, tmp_path, monkeypatch)
-    job = here.world.submit("print(1)", runs=[{"i": i} for i in range(9)])
-    fleet = here.fleet(2)
-    [started] = here.start(fleet, job)
+    monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path))
+    made = at(strict, tmp_path, monkeypatch)
+    yield made
+    made.backend.stop(made.fleet(), now=True)
+    made.until_gone(made.fleet())
+
+
+def test_low_job_limit_gives_fewer_tasks_more_runs_each(strictly: SlurmWorld) -> None:
+    job = strictly.world.submit("print(1)", runs=[{"i": i} for i in range(9)])
+    fleet = strictly.fleet(2)
+    [started] = strictly.start(fleet, job)
     assert started.count == 3
-    here.until_gone(fleet, 90)
-    assert here.states(job) == ["done"] * 9
+    strictly.until_gone(fleet, 90)
+    assert strictly.states(job) == ["done"] * 9
+
+
+def test_run_that_slurm_killed_for_its_memory_ends_as_memory(strictly: SlurmWorld) -> None:
+    """Slurm calls it FAILED 0:9: what the batch step took tells it from other kills."""
+    job = strictly.world.submit(TAKES, retries=2)
+    fleet = strictly.fleet(1)
+    strictly.start(fleet, job)
+    strictly.until_gone(fleet, 120)
+    assert "exceeded memory limit" in strictly.told()
+    strictly.start(fleet, job)
+    strictly.until(lambda: first_try(strictly, job).outcome != "running", 120)
+    assert first_try(strictly, job).words == "memory"
+
+
+def by_sacct(site: Cluster) -> Callable[[Sequence[str]], str | None]:
+    """Accounting alone: the controller, which would tell the same, is not asked."""
+    return lambda words: site.run(*words) if words[0] == "sacct" else None
+
+
+@pytest.mark.timeout(600)
+@ENDS
+def test_accounting_says_how_a_frozen_task_was_ended(
+    strictly: SlurmWorld, end: Callable[[Cluster, str], None], words: str
+) -> None:
+    job = training(strictly, steps=20)
+    limit = {"time": 60.0} if end is let_time_pass else {}  # the least that Slurm knows
+    fleet = strictly.fleet(1, requeue=False, partition="low", **limit)
+    strictly.start(fleet, job)
+    strictly.until(lambda: len(strictly.steps(job)) > 3)
+    [worker] = strictly.backend.list(fleet)
+    with frozen(processes("hostler.worker", strictly.world.store.url)):
+        end(strictly.site, worker.id)
+        strictly.until_gone(fleet, 180)
+    strictly.until(lambda: Fates(by_sacct(strictly.site)).of(worker.id) == words)
+    assert taken_over(strictly, fleet, job) == words
+    strictly.until_gone(fleet, 240)
+    whole(strictly, job, 20)

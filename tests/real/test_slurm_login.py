@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 import servers
-from fleet_world import FleetWorld, moto
+from fleet_world import FleetWorld, bucket
 from slurm_cluster import Cluster, cluster
 from sshhosts import Hosts
 
@@ -82,7 +82,7 @@ def test_sweep_from_a_laptop_ends_as_a_data_frame(desk: Desk, site: Cluster) -> 
 def test_run_with_a_bucket_secret_is_followed_listed_and_ended(
     tmp_path: Path, hosts: Hosts, site: Cluster
 ) -> None:
-    with moto(hosts, tmp_path) as given:
+    with bucket(hosts, tmp_path) as given:
         url = f"s3://{servers.BUCKET}/walk"
         desk = Desk(tmp_path / "world", hosts, url, **given, MY_TOKEN="t0psecret")
         desk.settle()

@@ -13,6 +13,7 @@ import pytest
 from test_slurm import TIMES
 
 import hostler
+from frozen import frozen, processes
 from secret_world import NAMES, Hold, Planted, private, script
 from slurm_cluster import Cluster, cluster
 
@@ -81,13 +82,30 @@ def test_status_says_why_workers_wait_and_resubmission_queues_nothing_twice(
     (desk / "slow.yaml").write_text(GRID.replace("grid", "slow").replace("width:", "nap: [600]\n  width:"))
     said(desk, "sweep", "--on", "tau", "-y", "slow.yaml")
     site.until(lambda: list(site.states().values()).count("RUNNING") == 2, 60, "no two of them run")
-    shown = said(desk, "status")
-    assert "tau: 2 run, 4 wait: as many of its array run as `workers` allows (JobArrayTaskLimit)" in shown
-    assert "nobody works on" not in shown
+    why = "tau: 2 run, 4 wait: as many of its array run as `workers` allows (JobArrayTaskLimit)"
+    shown = list[str]()  # a worker runs once it has beaten
+    site.until(lambda: shown.append(said(desk, "status")) or why in shown[-1], 60, "they do not beat")
+    assert "nobody works on" not in shown[-1]
     assert "are in the queue already" in said(desk, "sweep", "--on", "tau", "-y", "-r", "slow.yaml")
     assert len(site.states()) <= 6
     assert "nothing of tau is left" in said(desk, "down", "tau")
     assert not site.states() or set(site.states().values()) == {"COMPLETING"}
+
+
+def test_status_does_not_call_tasks_running_whose_workers_are_silent(
+    desk: Path, site: Cluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Slurm says RUNNING all the time."""
+    for name, value in {"HOSTLER_BEAT": "0.5", "HOSTLER_LEASE": "6"}.items():
+        monkeypatch.setenv(name, value)
+    (desk / "still.yaml").write_text(GRID.replace("grid", "still").replace("width:", "nap: [600]\n  width:"))
+    said(desk, "sweep", "--on", "tau", "-y", "still.yaml")
+    site.until(lambda: "tau: 2 run, 4 wait" in said(desk, "status"), 60, "they do not beat")
+    with frozen(processes("hostler.worker", str(desk / ".hostler"))):
+        silent = "tau: 2 started, no sign of life yet, 4 wait"
+        site.until(lambda: silent in said(desk, "status"), 60, "they are called running")
+        assert list(site.states().values()).count("RUNNING") == 2
+    assert "nothing of tau is left" in said(desk, "down", "tau")
 
 
 def test_tasks_waiting_for_one_sweep_do_not_serve_another(desk: Path, site: Cluster) -> None:
@@ -128,11 +146,51 @@ def test_sweep_from_python_is_queued_like_one_from_a_file(desk: Path) -> None:
     assert len(logs) == 3 and not list(desk.glob("slurm-*"))
 
 
+CALLS = """
+import hostler
+from calls import square
+if __name__ == "__main__":
+    with hostler.Executor(on="tau") as pool:
+        print(*[job.result() for job in pool.map(square, [2, 3])])
+"""
+
+
+def test_executor_calls_a_function_in_tasks_of_the_queue(desk: Path) -> None:
+    (desk / "calls.py").write_text(
+        "import os\ndef square(x):\n    return x * x * bool(os.environ['SLURM_JOB_ID'])\n"
+    )
+    (desk / "go.py").write_text(CALLS)
+    done = subprocess.run([sys.executable, "go.py"], cwd=desk, capture_output=True, text=True, check=False)
+    assert done.stdout == "4 9\n", done.stderr
+
+
 def test_own_sbatch_file_queues_a_grid_without_any_configuration(desk: Path) -> None:
     (desk / "run.sbatch").write_text('#!/bin/bash\n#SBATCH --cpus-per-task=1\nexport MINE=1\nsrun "$@"\n')
     said(desk, "sweep", "-s", "run.sbatch", "-y", "grid.yaml")
     said(desk, "wait", "grid")
     assert set(hostler.frame(str(desk / ".hostler"), "grid")["state"]) == {"done"}
+
+
+OLD_TRAIN = """
+import json, os, sys, yaml
+given = yaml.safe_load(open(sys.argv[1]))
+print(json.dumps({"step": 1, "score": given["lr"] * given["width"] + int(os.environ["FROM_SCRIPT"])}))
+"""
+
+
+def test_script_of_python_train_py_queues_a_job_file(desk: Path) -> None:
+    (desk / "hostler.yaml").unlink()
+    (desk / "train.py").write_text(OLD_TRAIN)
+    (desk / "job.yaml").write_text(
+        "job_details: {name: old, output_dir: results}\n"
+        "parameters: {lr: '[float(x) for x in 10.0 ** np.arange(-5, -3)]', width: [1, 2]}\n"
+    )
+    script = "#!/bin/bash\n#SBATCH --output=%j.out\n#SBATCH --cpus-per-task=1\nexport FROM_SCRIPT=7\n\n"
+    (desk / "submit_cpu.sh").write_text(f"{script}OMP_NUM_THREADS=2 python train.py $1")
+    said(desk, "sweep", "-s", "submit_cpu.sh", "-y", "--wait", "job.yaml")
+    frame = hostler.frame(str(desk / ".hostler"), "old")
+    assert sorted(frame["score"]) == pytest.approx([7.00001, 7.00002, 7.0001, 7.0002])
+    assert len(list((desk / "results").glob("*-old/00*-lr=*/done"))) == 4
 
 
 def test_unsuitable_sbatch_file_is_refused_before_anything_is_submitted(desk: Path) -> None:
@@ -210,7 +268,7 @@ def test_jobs_queued_before_a_refusal_are_listed_and_cancelled(
             timeout=60,
         )
         assert done.returncode == 1 and "the account is not valid here" in done.stderr, done.stderr
-        assert "queued before that: " in done.stderr and "grid: in the store, and waits" in done.stderr
+        assert "queued before that: " in done.stderr and "grid is in the store and waits" in done.stderr
         if how == "left":
             assert len(site.states()) == 6 and "takes back what is queued" in done.stderr
         else:

@@ -129,6 +129,19 @@ def test_ssh_runs_a_command_whose_words_arrive_as_they_are(lab: FleetWorld) -> N
     assert "not a port" in lab.run("ssh", "-L", "x", "n2", "true").err
 
 
+def test_ssh_to_a_fleet_runs_the_words_after_dashes(lab: FleetWorld) -> None:
+    fleets = "single: {backend: ssh, hosts: [n2]}, pair: {backend: ssh, hosts: [n2, n3]}"
+    text = (lab.folder / "hostler.yaml").read_text()
+    lab.write("hostler.yaml", text.replace("fleets: {", f"fleets: {{{fleets}, "))
+    assert lab.run("ssh", "single", "--", "hostname").out == "n2\n"
+    assert lab.run("ssh", "single", "--", "sh", "-c", "exit 7").code == 7
+    assert lab.run("ssh", "single", "--", "echo", "--", "x").out == "-- x\n"
+    refused = lab.run("ssh", "pair", "--", "hostname")
+    assert refused.code == 2 and refused.err == (
+        "hostler: pair has 2 machines\n  → name one of them: n2, n3\n"
+    )
+
+
 def test_forwarded_port_of_the_host_is_open_to_nobody_else(lab: FleetWorld) -> None:
     server = "python3 -m http.server --bind 127.0.0.1 8123"
     shell = lab.start("ssh", "-L", "8124:8123", "n2", server)

@@ -12,7 +12,8 @@ from typing import Any
 import pytest
 
 import servers
-from fleet_world import FleetWorld, moto
+from fleet_world import FleetWorld, bucket
+from platform_takeovers import link_cut
 from secret_world import NAMES, Hold, Planted, private, script
 from sshhosts import Hosts, wait_until
 
@@ -53,7 +54,7 @@ def on_store(kind: str, tmp_path: Path, hosts: Hosts) -> Iterator[FleetWorld]:
     with ExitStack() as stack:
         url, variables = f"ssh://n1/tmp/{tmp_path.name}", dict[str, str]()
         if kind == "s3":
-            url, variables = f"s3://{servers.BUCKET}/walk", stack.enter_context(moto(hosts, tmp_path))
+            url, variables = f"s3://{servers.BUCKET}/walk", stack.enter_context(bucket(hosts, tmp_path))
         lab = FleetWorld(tmp_path / "world", hosts, url, **variables)
         stack.callback(lab.close)
         stack.callback(lab.hang_up)
@@ -97,6 +98,16 @@ def test_cut_off_host_finishes_and_delivers_when_it_is_back(kind: str, tmp_path:
         assert one["kinds"] in (["claim", "end"], ["claim", "release", "claim", "end"])
 
 
+def test_run_of_a_host_without_link_waits_one_lease(lab: FleetWorld) -> None:
+    taken = link_cut(lab, beat=0.5, lease=6.0)
+    assert taken.seconds >= 6.0 - 0.5 and taken.within(6.0 + 2 * 0.5)
+    lab.let_go()
+    lab.done(2)
+    lab.hosts["n3"].join()
+    lab.quiet()
+    all_whole(lab, 2, 10)
+
+
 def test_workers_outlive_the_connection_and_a_killed_one_is_restarted(lab: FleetWorld) -> None:
     host = lab.hosts["n2"]
     lab.project(hosts=("n2",))
@@ -132,6 +143,113 @@ def test_host_that_is_down_returns_to_the_fleet_with_up(lab: FleetWorld) -> None
     all_whole(lab, 3, 10)
 
 
+def test_host_that_was_down_gets_its_workers_by_itself(lab: FleetWorld) -> None:
+    lab.project(hosts=("n2", "n3"))
+    lab.hosts["n3"].cut()
+    lab.submit(3, steps=10, nap=0.02)
+    lab.hold("n2", "n3")
+    first = lab.run("up")
+    assert first.code == 0 and "n3: workers start there by themselves" in first.err, first.err
+    wait_until(lambda: lab.hosts["n2"].pids("steps.py"), 60)
+    lab.hosts["n3"].join()
+    wait_until(lambda: lab.hosts["n3"].pids("steps.py"), 90)
+    lab.let_go()
+    lab.done(3)
+    lab.quiet()
+    all_whole(lab, 3, 10)
+
+
+def test_watched_host_gets_its_workers_though_nobody_is_alive(lab: FleetWorld) -> None:
+    lab.project(hosts=("n2", "n3"))
+    lab.hosts["n3"].cut()
+    lab.submit(1, steps=10, nap=0.02)
+    lab.hold("n2", "n3")
+    assert "n3: workers start there by themselves" in lab.run("up").err
+    wait_until(lambda: lab.hosts["n2"].pids("steps.py"), 60)
+    lab.hosts["n2"].cut()
+    lab.hosts["n2"].kill("hostler.worker")
+    lab.hosts["n3"].join()
+    time.sleep(6)  # a few looks: nobody is alive, so that nothing is started
+    assert not lab.hosts["n3"].pids("hostler.worker")
+    looks = lab.start("status", "--watch")
+    wait_until(lambda: lab.hosts["n3"].pids("steps.py"), 90)
+    lab.let_go()
+    lab.done(1)
+    assert looks.wait(60) == 0
+    lab.hosts["n2"].join()
+    lab.quiet()
+    all_whole(lab, 1, 10)
+
+
+def test_late_host_gets_its_workers_while_the_dashboard_is_open(lab: FleetWorld) -> None:
+    """It was open before the fleet was started, and nobody of the fleet is alive."""
+    lab.project(hosts=("n2", "n3"))
+    lab.submit(1, steps=10, nap=0.02)
+    board = lab.start("ui", "--no-browser", "--port", "0")
+    assert board.stdout is not None and board.stdout.readline().startswith("http")
+    lab.hosts["n3"].cut()
+    lab.hold("n2", "n3")
+    assert "n3: workers start there by themselves" in lab.run("up").err
+    wait_until(lambda: lab.hosts["n2"].pids("steps.py"), 60)
+    lab.hosts["n2"].cut()
+    lab.hosts["n2"].kill("hostler.worker")
+    lab.hosts["n3"].join()
+    wait_until(lambda: lab.hosts["n3"].pids("steps.py"), 120)
+    lab.let_go()
+    lab.done(1)
+    board.terminate()
+    assert board.wait(60) is not None
+    lab.hosts["n2"].join()
+    lab.quiet()
+    all_whole(lab, 1, 10)
+
+
+def test_host_that_cannot_use_the_store_gets_no_worker(lab: FleetWorld) -> None:
+    """It answers, but does not know the key of the store's host: its workers would have run in vain."""
+    (lab.hosts["n3"].home / ".ssh" / "known_hosts").write_text("")
+    lab.project(hosts=("n2", "n3"))
+    lab.submit(1, steps=10, nap=0.02)
+    lab.hold("n2")
+    answer = lab.run("up")
+    assert answer.code == 0 and "1 worker of lab started" in answer.err, answer.err
+    assert "n3 cannot use the store" in answer.err and "host key is not known" in answer.err
+    assert not lab.hosts["n3"].pids("hostler.worker")
+    lab.let_go()
+    lab.done(1)
+    lab.quiet()
+    all_whole(lab, 1, 10)
+
+
+def test_launch_on_hosts_without_the_store_fails_and_says_why(lab: FleetWorld) -> None:
+    (lab.hosts["n3"].home / ".ssh" / "known_hosts").write_text("")
+    lab.project(hosts=("n3",))
+    lab.submit(1, steps=3, nap=0.02)
+    answer = lab.run("up")
+    assert answer.code == 1 and "no worker was started: n3 cannot use the store" in answer.err, answer.err
+    assert set(lab.states().values()) == {"queued"}
+    lab.quiet()
+
+
+def test_status_does_not_call_the_run_of_a_silent_host_running(lab: FleetWorld) -> None:
+    lab.project(hosts=("n2",))
+    lab.submit(1, steps=10, nap=0.02)
+    lab.hold("n2")
+    assert lab.run("up").code == 0
+    lab.until("running", 1)
+    assert "1 running" in lab.run("status").err
+    lab.hosts["n2"].cut()
+    time.sleep(6)  # over a lease
+    silent = lab.run("status")
+    assert "running" not in silent.out + silent.err, silent
+    assert "lost? " in silent.out and "1 lost?" in silent.err, silent
+    assert "1 without a sign of life" in silent.err
+    lab.hosts["n2"].join()
+    lab.let_go()
+    lab.done(1)
+    assert "1 done" in lab.run("status").err
+    lab.quiet()
+
+
 def test_no_reachable_host_is_an_error_before_anything_is_submitted(lab: FleetWorld) -> None:
     lab.project(hosts=("n2", "n3"))
     lab.hosts["n2"].cut()
@@ -147,7 +265,9 @@ def test_folder_of_the_laptop_is_refused_with_three_alternatives(lab: FleetWorld
         assert answer.code == 2, answer
         assert "n1, n2, n3, n4 cannot see the store's folder" in answer.err
         assert all(way in answer.err for way in ("s3://", "share", "ssh://"))
-    assert lab.run("status", "--store", str(lab.folder / "here"), "--json").out.strip() == "[]"
+    assert (
+        "here is not a hostler store" in lab.run("status", "--store", str(lab.folder / "here"), "--json").err
+    )
 
 
 def test_down_ends_the_workers_and_their_runs_continue_with_up(lab: FleetWorld) -> None:

@@ -54,6 +54,28 @@ def test_backend_page_says_what_it_needs_makes_and_leaves(name: str) -> None:
         assert word in page or (word == "what it makes" and "what is made" in page), word
 
 
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("local", "real workers"),
+        ("ssh", "a real sshd"),
+        ("slurm", "a real Slurm"),
+        ("gce", "an emulator"),
+        ("kubernetes", "a stand-in"),
+    ],
+)
+def test_pages_say_how_a_backend_is_tested(name: str, words: str) -> None:
+    def row(page: str) -> str:
+        """The row of a table that says it; empty if none does."""
+        rows = (ROOT / page).read_text().splitlines()
+        return next((line for line in rows if f"{name}.md)" in line and words in line), "")
+
+    assert row("README.md") and row("docs/backends.md")
+    own = (ROOT / "docs" / f"{name}.md").read_text().partition("## How it is tested")[2]
+    assert words in own
+    assert ("not yet on" in own) == (name in ("gce", "kubernetes"))
+
+
 def test_the_list_of_messages_has_messages_with_their_hints() -> None:
     made = TABLES["messages"]()
     assert made.count("\n| ") > 300
@@ -98,16 +120,20 @@ def test_yaml_in_the_docs_is_read_by_hostler(path: Path, tmp_path: Path) -> None
             load_project(file)
 
 
-@pytest.mark.parametrize("path", sorted(ROOT.glob("examples/fleets/*.yaml")), ids=lambda path: path.stem)
+@pytest.mark.parametrize(
+    "path", sorted(ROOT.glob("src/hostler/backends/*/fleet.yaml")), ids=lambda path: path.parent.name
+)
 def test_ready_fleet_parses_and_says_what_to_fill_in(path: Path) -> None:
     project = load_project(path)
-    assert {fleet.backend for fleet in project.fleets.values()} == {path.stem}
+    assert {fleet.backend for fleet in project.fleets.values()} == {path.parent.name}
     assert project.fleet in project.fleets
     assert "FILL IN" in path.read_text()
 
 
 def test_there_is_a_ready_fleet_for_every_backend() -> None:
-    assert {path.stem for path in ROOT.glob("examples/fleets/*.yaml")} == set(BACKENDS)
+    assert {path.parent.name for path in ROOT.glob("src/hostler/backends/*/fleet.yaml")} == set(BACKENDS)
+    page = (ROOT / "examples" / "fleets" / "README.md").read_text()
+    assert all(f"../../src/hostler/backends/{name}/fleet.yaml" in page for name in BACKENDS)
 
 
 @pytest.mark.parametrize("path", DOCS, ids=lambda path: f"{path.parent.name}/{path.name}")

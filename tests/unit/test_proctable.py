@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import sys
 
@@ -37,6 +38,28 @@ def test_descendants_are_found_through_parents() -> None:
     assert proctable.below(proctable.parse_ps(PS), 1) == {70, 71}
 
 
+@pytest.mark.parametrize(
+    "field, value, exits, killed",
+    [(6, 0, False, False), (6, 0x4, True, False), (6, 0x404, True, True), (28, 256, False, True)],
+)
+def test_process_that_exits_or_was_killed_is_seen(field: int, value: int, exits: bool, killed: bool) -> None:
+    fields = ["R", *["0"] * 40]
+    fields[field] = str(value)
+    row = proctable.parse_stat(f"42 (python) {' '.join(fields)}")
+    assert row and row.alive and (row.exits, row.killed) == (exits, killed)
+
+
+def test_tree_has_the_children_of_children() -> None:
+    shell = subprocess.Popen(["sh", "-c", "sh -c 'sleep 60; true'; true"], start_new_session=True)
+    try:
+        while len(found := proctable.tree(shell.pid)) < 3:
+            assert shell.poll() is None
+        assert found[0].pid == shell.pid and {row.session for row in found} == {shell.pid}
+    finally:
+        os.killpg(shell.pid, signal.SIGKILL)
+        shell.wait()
+
+
 def test_this_process_is_alive_only_with_its_own_start_time() -> None:
     start = proctable.start_of(os.getpid())
     assert proctable.is_alive(os.getpid(), start)
@@ -62,3 +85,14 @@ def test_without_proc_ps_tells_the_same(monkeypatch: pytest.MonkeyPatch) -> None
     assert proctable.is_alive(os.getpid(), other.start)
     assert os.getpid() in proctable.table()
     assert proctable.marked("x", "Y") == set()
+
+
+def test_command_of_a_process_just_started_is_waited_for() -> None:
+    for _ in range(50):
+        process = subprocess.Popen(["sleep", "600"], start_new_session=True)
+        try:
+            assert proctable.runs(process.pid, ["600"])
+        finally:
+            process.kill()
+            process.wait()
+    assert not proctable.runs(process.pid, ["600"])

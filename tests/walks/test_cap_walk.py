@@ -131,9 +131,9 @@ def test_reached_cap_loses_nothing_and_more_money_finishes(world: World) -> None
     reached = {key: steps(world, key) for key in paused}
     assert all(checkpoints.committed(store, key.run) for key in paused), "what ran is saved"
     said = world.run("status", "s")
-    assert "paused: cap" in said.out and "hostler resume --on" in said.err
+    assert "paused: budget" in said.out and "hostler resume --on" in said.err
     waited = world.run("wait", "s")
-    assert waited.code == 1 and "hostler resume goes on with them" in waited.err
+    assert waited.code == 1 and "hostler resume continues them" in waited.err
     told = world.run("cost", "--json").json
     assert told["sweeps"][0]["spent"] <= 8 and told["sweeps"][0]["reserved"] == 0
     assert told["fleets"][0]["over"] and told["fleets"][0]["idle"] >= 0

@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import gzip
-import subprocess
 from pathlib import Path
 
 import pytest
 
-from cloudl_world import KINDS, SCRIPT, folder
+from cli_world import World
+from cloudl_world import KINDS, QUICK, SCRIPT, folder
 from gce_world import CloudWorld, cloud
+from private_repository import private, repository
 
+WITH_DATA = QUICK.replace("--mkbucket", "--mkbucket --datapth $BASE/faces")
+READS_DATA = "from pathlib import Path\n" + SCRIPT.replace(
+    "1 / (epoch + 1)", 'int(Path("../data/scale.txt").read_text())'
+)
 PATIENT = {"HOSTLER_REPORT": "300", "HOSTLER_MACHINES": "300", "HOSTLER_LEASE": "60"}  # on a busy machine
 
 
@@ -34,7 +39,7 @@ def test_edited_search_is_the_next_round_with_code_from_git(tmp_path: Path) -> N
     with cloud(tmp_path, scale=20) as world:
         (world.folder / "train.py").unlink()
         world.env |= {"GOOGLE_CLOUD_PROJECT": world.gce.project, **PATIENT}
-        code = repository(tmp_path / "code")
+        code = repository(tmp_path / "code", {"search.py": SCRIPT})
         fetched = f"git clone file://{code}\ncd code\npython search.py\n"
         folder(world.folder, "list", user_startup__sh=fetched)
         (world.folder / "search.py").unlink()
@@ -51,13 +56,51 @@ def test_edited_search_is_the_next_round_with_code_from_git(tmp_path: Path) -> N
         world.until_gone()
 
 
-def repository(folder: Path) -> Path:
-    folder.mkdir()
-    (folder / "search.py").write_text(SCRIPT)
-    who = ["-c", "user.name=x", "-c", "user.email=x@x"]
-    for words in (["init", "-q", "-b", "main"], ["add", "."], [*who, "commit", "-q", "-m", "x"]):
-        subprocess.run(["git", *words], cwd=folder, check=True)
-    return folder
+@pytest.mark.parametrize("below", ["", "code"])
+def test_script_reads_its_data_beside_its_folder(below: str, tmp_path: Path) -> None:
+    world = World(tmp_path)
+    start = f"cd {below}\npython search.py\n" if below else "python search.py\n"
+    made = folder(world.folder, "list", user_startup__sh=start, quick_start__sh=WITH_DATA)
+    (made / "faces").mkdir()
+    (made / "faces" / "scale.txt").write_text("10")
+    search = world.folder / below / "search.py"
+    search.parent.mkdir(exist_ok=True)
+    search.write_text(READS_DATA)
+    brought = world.run("import", "user_files")
+    assert brought.code == 0 and "data: at ../data of the script's folder" in brought.out, brought.err
+    assert walked(world) == [10.1, 10.2, 10.3]
+
+
+def test_private_repository_is_fetched_with_its_access_token(tmp_path: Path) -> None:
+    world, token = World(tmp_path), "ghp_hushhush"
+    (tmp_path / "served").mkdir()
+    repository(tmp_path / "served" / "code", {"search.py": SCRIPT})
+    with private(tmp_path / "served", token) as url:
+        clone = url.replace("http://", "http://me:$TOKEN@")
+        fetched = f"git clone {clone}/code/.git code\ncd code\npython search.py\n"
+        folder(world.folder, "list", user_startup__sh=fetched)
+        (world.folder / "search.py").unlink()
+        brought = world.run("import", "user_files")
+        assert brought.code == 0 and 'export TOKEN="$(cat user_files/access_token)"' in brought.out
+        refused = world.run("sweep", "-y", "--on", "local", "--wait", "sweep.yaml")
+        assert refused.code != 0 and "TOKEN" in refused.err
+        assert len(walked(world, TOKEN=token)) == 3
+    kept = [_unpacked(path.read_bytes()) for path in world.store.rglob("*") if path.is_file()]
+    assert kept and not any(token.encode() in data for data in kept)
+
+
+def archived(world: World) -> bool:
+    """Code that only machines fetch does not say here what it compares by."""
+    return world.run("archive", "--top", "2", "-y", "--metric", "val_loss", "--goal", "min").code == 0
+
+
+def walked(world: World, **variables: str) -> list[float]:
+    """Losses of a sweep on this machine, in order; its report and archive are made, too."""
+    done = world.run("sweep", "-y", "--on", "local", "--wait", "sweep.yaml", timeout=200, **variables)
+    assert done.code == 0, done.out + done.err + world.run("errors").out
+    assert world.in_state("done") == 3
+    assert world.run("report").code == 0 and archived(world)
+    return sorted(row["metrics"]["val_loss"] for row in world.run("status", "--json").json)
 
 
 def swept(world: CloudWorld) -> None:

@@ -66,4 +66,4 @@ def test_a_demo_whose_runs_fail_says_so_and_exits_1(tmp_path: Path) -> None:
         timeout=120,
     )
     assert done.returncode == 1
-    assert "did not end as they should" in done.stderr
+    assert "did not end well" in done.stderr

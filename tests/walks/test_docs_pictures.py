@@ -8,6 +8,7 @@ import sys
 from importlib import util
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 import pytest
 
@@ -19,6 +20,7 @@ SWEEP = "images/first-sweep.svg"
 
 @pytest.fixture
 def picture(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
+    monkeypatch.syspath_prepend(ROOT / "docs")
     spec = util.spec_from_file_location("hostler_docs_picture", ROOT / "docs" / "picture.py")
     assert spec and spec.loader
     made = util.module_from_spec(spec)
@@ -76,3 +78,43 @@ def test_a_command_that_fails_gives_no_picture(picture: ModuleType, tmp_path: Pa
     scene = picture.Scene("images/bad.svg", "hello", ("hostler show nothing",))
     with pytest.raises(picture.Refused, match="hostler show nothing: exit code 1"):
         picture._draw(scene, tmp_path, write=True)
+
+
+@pytest.mark.parametrize(
+    "shown",
+    ["/tmp/ui8/store", "store at /home/ada/x, live", "(/root/.cache)", "'/work/main/docs'"],
+)
+def test_path_of_the_machine_is_refused(picture: ModuleType, shown: str) -> None:
+    with pytest.raises(picture.Refused, match="a path of this machine"):
+        picture.check_places(f"hello {shown} there", "x.png")
+
+
+@pytest.mark.parametrize("shown", [".hostler", "val/loss", "s3://b/tmp/x", "~/.ssh/config", "hello/3", "1/2"])
+def test_names_with_slashes_are_not_paths_of_the_machine(picture: ModuleType, shown: str) -> None:
+    picture.check_places(f"hello {shown} there", "x.png")
+
+
+def test_page_that_rewrites_the_store_shows_none(browser: Any, picture: ModuleType, tmp_path: Path) -> None:
+    body = "<span id=store>/tmp/x/store</span><p id=other>fine</p>"
+    script = "<script>setInterval(() => document.getElementById('store').textContent = '/tmp/y', 20)</script>"
+    page = browser.new_page()
+    page.set_content(body + script)
+    picture.save_page(page, tmp_path / "a.png")
+    assert page.inner_text("#store") == ".hostler" and (tmp_path / "a.png").stat().st_size
+    page.evaluate("document.getElementById('other').textContent = 'at /tmp/z/store'")
+    with pytest.raises(picture.Refused, match="/tmp/z/store"):
+        picture.save_page(page, tmp_path / "b.png")
+    assert not (tmp_path / "b.png").exists()
+
+
+def test_every_picture_is_shown_and_every_shown_one_is_there() -> None:
+    pages = [*ROOT.glob("*.md"), *ROOT.glob("docs/*.md")]
+    found = [(page.parent, page.read_text()) for page in pages]
+    shown = {
+        (folder / name).resolve()
+        for folder, text in found
+        for name in re.findall(r'(?:\]\(|src="|srcset=")([^")\s]+\.(?:png|svg))', text)
+    }
+    kept = {path for ending in ("png", "svg") for path in ROOT.glob(f"docs/images/**/*.{ending}")}
+    assert kept - shown == set()
+    assert {path for path in shown if not path.exists()} == set()

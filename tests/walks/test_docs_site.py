@@ -7,10 +7,11 @@ import re
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from browser import Tab, chromium
+from browser import Tab
 
 pytest.importorskip("mkdocs")
 pytest.importorskip("material")
@@ -50,6 +51,15 @@ def test_nothing_is_fetched_from_another_host(site: Path) -> None:
         assert not re.search(r"(@import|url\()\s*[\"']?(https?:)?//", path.read_text()), path
 
 
+def test_every_picture_that_a_page_shows_is_there(site: Path) -> None:
+    shown = 0
+    for path in site.rglob("*.html"):
+        for name in re.findall(r'(?:src|srcset)="([^":]+\.(?:png|svg))"', path.read_text()):
+            assert (path.parent / name).is_file(), (path.name, name)
+            shown += 1
+    assert shown > 50
+
+
 def test_search_finds_pages_without_a_server(site: Path) -> None:
     assert "money.html" in (site / "search" / "search_index.js").read_text()
 
@@ -62,12 +72,11 @@ def test_the_page_of_errors_lists_what_the_code_says(site: Path) -> None:
 
 @pytest.mark.real
 @pytest.mark.needs("chromium")
-def test_opened_from_a_folder_it_searches_and_asks_nobody(site: Path) -> None:
+def test_opened_from_a_folder_it_searches_and_asks_nobody(browser: Any, site: Path) -> None:
     home = site.as_uri()
-    with chromium() as browser:
-        tab = Tab(browser, home)
-        tab.page.goto(f"{home}/index.html")
-        tab.page.locator("input.md-search__input").first.focus()
-        tab.page.keyboard.type("preemption")
-        tab.page.wait_for_selector(".md-search-result__item")
-        assert tab.elsewhere == [] and tab.wrong == []
+    tab = Tab(browser, home)
+    tab.page.goto(f"{home}/index.html")
+    tab.page.locator("input.md-search__input").first.focus()
+    tab.page.keyboard.type("preemption")
+    tab.page.wait_for_selector(".md-search-result__item")
+    assert tab.elsewhere == [] and tab.wrong == []

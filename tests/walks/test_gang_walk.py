@@ -102,7 +102,7 @@ def test_rank_that_never_comes_is_named_and_fails_the_run(world: World) -> None:
     state = world.state(job)
     assert state.state == "failed" and state.attempts == 2, world.log(job)
     message = (state.failure or {})["message"]
-    assert message.startswith("2 of 3 workers came within") and "no other worker is alive" in message
+    assert message.startswith("2 of 3 workers joined within") and "no other worker is alive" in message
     assert "start as many workers" in (state.failure or {})["advice"]
 
 
@@ -244,8 +244,8 @@ def test_all_ranks_leave_and_continue_at_the_same_step(world: World) -> None:
         until(lambda: world.mark("1-20-3").exists(), 60)
         control.pause(world.store, world.key(job))
         until(lambda: world.state(job).state == "paused", 60)
-    assert world.log(job).count("leaves (pause)") == 4
-    assert len(set(re.findall(r"saved at step (\d+), leaves", world.log(job)))) == 1
+    assert world.log(job).count("stops: a person paused it") == 4
+    assert len(set(re.findall(r"saved at step (\d+), stops", world.log(job)))) == 1
     control.resume(world.store, world.key(job))
     assert work_together(world, 2) == [0, 0]
     assert world.state(job).state == "done", world.log(job)
@@ -327,5 +327,5 @@ def test_fleet_with_fewer_workers_than_nodes_is_refused_first(tmp_path: Path, fl
     world.write("hostler.yaml", f"{head}fleets: {{few: {fleet}}}\n")
     world.write("grid.yaml", "name: grid\nparameters: {lr: [1]}\n")
     done = world.run("sweep", "-y", "--on", "few", "grid.yaml")
-    assert done.code == 2 and "a run takes 3 workers at once, and few has 2" in done.err, done.err
+    assert done.code == 2 and "a run takes 3 workers at once, but few has 2" in done.err, done.err
     assert "workers: 3 under fleets" in done.err

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from gce_world import AtDeadline, CloudWorld, asked, cloud, eventually, weights
+from platform_takeovers import AT_ONCE, vm_filled_again
 
 
 def holds(world: CloudWorld, key: str) -> bool:
@@ -33,6 +34,16 @@ def test_vm_preempted_after_the_others_finished_returns_for_its_run(tmp_path: Pa
         [busy] = works(world)
         eventually(lambda: works(world, "leaves its fleet") != [] or len(world.gce.machines()) == 1, 60)
         world.gce.preempt(busy, notice=notice)
+        world.let_go()
+        world.until_gone()
+        assert world.states() == {"done": 1}
+        assert world.weights(1) == {0: weights(0)}
+
+
+def test_vm_of_the_same_name_takes_its_run_at_once(tmp_path: Path) -> None:
+    """The lease of the one before is far from over. From the VM's start, with its boot."""
+    with cloud(tmp_path) as world:
+        assert vm_filled_again(world).within(AT_ONCE)
         world.let_go()
         world.until_gone()
         assert world.states() == {"done": 1}

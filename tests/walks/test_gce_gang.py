@@ -70,10 +70,10 @@ def test_vm_preempted_mid_epoch_changes_no_bit_and_leaves_nothing(
         world.launched("grid.yaml")
         eventually(lambda: (row_of(world)["step"] or 0) >= HELD, 120)
         leader = row_of(world)["host"]
-        members = [name for name in world.gce.names() if "joins attempt 1" in world.gce.serial(name)]
+        members = [name for name in world.gce.names() if "joins as number" in world.gce.serial(name)]
         world.gce.preempt(leader if struck == "leader" else members[0], notice=notice)
         if notice:  # they leave together, at an iteration that is before the end
-            eventually(lambda: "asked to stop: preempted" in told(world) or row_of(world)["attempt"] > 1, 60)
+            eventually(lambda: "asked to stop: it is pre" in told(world) or row_of(world)["attempt"] > 1, 60)
         world.let_go()
         world.until_gone(180)
         row, said = row_of(world), told(world)
@@ -117,7 +117,7 @@ def test_rank_whose_vm_never_comes_is_named_within_a_bound(
         world.gce.places("us-central1-a", 1)
         world.gce.places("us-central1-b", 0)
         said = failed(world, "gang")
-        assert "1 of 2 workers came within" in said and "no other worker is alive" in said
+        assert "1 of 2 workers joined within" in said and "no other worker is alive" in said
         assert "start as many workers" in said
 
 
@@ -129,7 +129,7 @@ def test_fleet_with_too_few_vms_is_refused_with_network_advice(
         for words in (("plan", "grid.yaml", "--on", "burst"), ("sweep", "-y", "--on", "burst", "grid.yaml")):
             done = world.run(*words)
             assert done.code == 2, done.err
-            assert "a run takes 3 workers at once, and burst has 2" in done.err
+            assert "a run takes 3 workers at once, but burst has 2" in done.err
             assert "workers: 3 under fleets" in done.err
         assert world.gce.left() == []
         gang_of(world, 2, 2, more="network: lab")

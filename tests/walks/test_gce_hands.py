@@ -51,7 +51,7 @@ def test_same_named_fleet_of_another_store_is_left_alone(
     before = world.gce.left()
     checked = world.run("doctor", "--remove", "-y", timeout=120)
     assert theirs.name(7) not in checked.out + checked.err
-    assert "2 things of project cifar in another store are left alone" in checked.out
+    assert "left alone: 2 resources of project cifar in another store" in checked.out
     done = world.run("down", "burst", timeout=120)
     assert done.code == 0 and "removing" not in done.err, done.err
     assert world.gce.left() == before and len(before) == 3

@@ -214,7 +214,7 @@ def test_old_images_of_a_family_go_and_the_newest_stay(world: CloudWorld) -> Non
     refused = world.run("image", "delete", "mine", timeout=60)
     assert refused.code == 2 and "cannot ask" in refused.err and len(families(world)) == 2
     done = world.run("image", "delete", "mine", "-y", timeout=60)
-    assert done.code == 0 and "1 image of mine is gone, 1 stays" in done.err, done.err
+    assert done.code == 0 and "1 image of mine is gone, 1 kept" in done.err, done.err
     assert families(world) == {names[1]: "mine"}
     again = world.run("image", "delete", "mine", timeout=60)
     assert again.code == 0 and "nothing of mine is older" in again.err

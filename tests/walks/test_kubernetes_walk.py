@@ -13,7 +13,7 @@ import pytest
 
 from gce_world import weights
 from hostler.records.rows import Row
-from k8s_world import GANG, IMAGE, Pods, pods
+from k8s_world import GANG, IMAGE, REAL, Pods, pods
 from secret_world import NAMES, Hold, Planted, script, until
 from servers import BUCKET, CREDENTIALS, make_bucket, moto
 
@@ -140,7 +140,7 @@ def test_no_rights_are_needed_but_those_that_are_printed(world: Pods) -> None:
             assert read.returncode and "forbidden" in read.stderr.lower(), read.stderr
         world.until_done(2)
         world.until_ended()
-        assert "nothing is left for this worker" in world.run("logs", "gke", KUBECONFIG=bare).out
+        assert "no run is left for this worker" in world.run("logs", "gke", KUBECONFIG=bare).out
         done = world.run("down", "gke", timeout=300, KUBECONFIG=bare)
         assert done.code == 0 and world.gone() and "your rights do not show" in done.err, done.err
     finally:
@@ -153,7 +153,7 @@ def test_unpullable_image_leaves_nothing_and_kubectl_applies_the_manifest(
     world.project(1)
     text = (world.folder / "hostler.yaml").read_text()
     world.write("hostler.yaml", text.replace(IMAGE, NOWHERE))
-    world.sweep_file(2, steps=2)
+    world.sweep_file(2, steps=40)
     done = world.run("sweep", "-y", "--on", "gke", "grid.yaml", timeout=600)
     assert done.code == 1 and "its image cannot be pulled" in done.err and NOWHERE in done.err, done.err
     assert "it was taken down" in done.err and "check `image`" in done.err
@@ -164,6 +164,9 @@ def test_unpullable_image_leaves_nothing_and_kubectl_applies_the_manifest(
     assert shown.code == 0 and world.gone(), shown.err
     world.write("job.yaml", shown.out)
     world.kubectl("apply", "-f", str(world.folder / "job.yaml"))
+    world.until(lambda: any(row.step for row in world.rows("grid")))
+    said = world.run("doctor").out
+    assert "belongs to no working fleet" not in said and "all of working fleets" in said, said
     world.until_done(2)
     world.until_ended()
 
@@ -172,25 +175,93 @@ def test_unpullable_image_leaves_nothing_and_kubectl_applies_the_manifest(
     ("more", "said"),
     [
         pytest.param(
-            "node_selector: {nobody: has-it}", "that `node_selector` does not mean", marks=pytest.mark.soak
+            "node_selector: {nobody: has-it}", "that `node_selector` excludes", marks=pytest.mark.soak
         ),
         ("gpus: 1, node_selector: {}", "without a free nvidia.com/gpu"),
         pytest.param("secret: not-there", 'secret "not-there" not found', marks=pytest.mark.soak),
+        ("volumes: {/data: nosuch}", 'persistentvolumeclaim "nosuch" not found. not found'),
         pytest.param(f"image: '{BARE}'", "check that `image` has python3", marks=pytest.mark.soak),
     ],
-    ids=["selector", "gpu", "secret", "python"],
+    ids=["selector", "gpu", "secret", "claim", "python"],
 )
 def test_unschedulable_run_is_reported_within_bounds_and_leaves_nothing(
     world: Pods, more: str, said: str
 ) -> None:
-    world.project(1, more, image="" if "image" in more else IMAGE)
+    if "volumes" in more and world.volume:
+        more = more.replace("{", f"{{{world.url}: {{host: {world.url}}}, ", 1)
+        world.project(1, more, volumes=False)
+    else:
+        world.project(1, more, image="" if "image" in more else IMAGE)
     world.sweep_file(1, steps=1)
-    limits = {"HOSTLER_MACHINES": "6", "HOSTLER_STOCKOUT": "3"}
+    limits = {"HOSTLER_MACHINES": "600" if "volumes" in more else "6", "HOSTLER_STOCKOUT": "3"}
     done = world.run("sweep", "-y", "--on", "gke", "grid.yaml", timeout=300, **limits)
     assert done.code in (1, 75) and said in done.err and "it was taken down" in done.err, done.err
-    assert "gpu" not in more or "k8s-device-plugin" in done.err
+    assert done.err.count("k8s-device-plugin") == ("gpu" in more), done.err
     world.until(world.gone)
     assert world.states() == {"queued": 1}
+
+
+def test_claim_that_nothing_binds_is_reported_in_the_clusters_words(world: Pods) -> None:
+    claim = {"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": {"name": world.name}}
+    asked = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}}
+    world.write("claim.yaml", json.dumps({**claim, "spec": {**asked, "storageClassName": ""}}))
+    world.kubectl("apply", "-f", str(world.folder / "claim.yaml"))
+    more = f"/data: {world.name}"
+    if world.volume:
+        more = f"{world.url}: {{host: {world.url}}}, {more}"
+    world.project(1, f"volumes: {{{more}}}", volumes=False)
+    world.sweep_file(1, steps=1)
+    done = world.run("sweep", "-y", "--on", "gke", "grid.yaml", timeout=300, HOSTLER_MACHINES="6")
+    assert done.code in (1, 75) and "its volume is not ready" in done.err, done.err
+    why = "no persistent volumes available for this claim and no storage class is set"
+    assert f"claim {world.name}: {why}" in done.err and "it was taken down" in done.err, done.err
+    world.until(world.gone)
+    world.kubectl("delete", "pvc", world.name)
+
+
+@pytest.mark.skipif(bool(REAL), reason="a real image has its certificates")
+def test_image_without_certificates_leaves_nothing_and_says_why(
+    world: Pods, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert world.cluster
+    world.cluster.image(IMAGE, env={"SSL_CERT_FILE": "/dev/null", "SSL_CERT_DIR": "/nowhere"})
+    with moto(tmp_path) as url:
+        make_bucket(url)
+        world.volume, world.url = False, f"s3://{BUCKET}/{world.name}"
+        world.env = {**world.env, **CREDENTIALS, "AWS_ENDPOINT_URL": url}
+        world.project(1)
+        world.sweep_file(1, steps=1)
+        done = world.run("sweep", "-y", "--on", "gke", "grid.yaml", timeout=300)
+        assert done.code == 1 and "install ca-certificates" in done.err, done.err
+        assert "it was taken down" in done.err
+        world.until(world.gone)
+        (world.folder / "hostler.yaml").unlink()  # its bucket goes before the cluster does
+
+
+def test_quota_for_one_pod_of_three_is_said_and_the_sweep_ends(world: Pods) -> None:
+    world.project(3)
+    held = Path(world.url, "hold")  # in the one folder that pods and this machine share
+    if world.volume:
+        held.touch()
+    world.sweep_file(2, steps=8 if world.volume else 40, hold=str(held))
+    head = {"apiVersion": "v1", "kind": "ResourceQuota", "metadata": {"name": world.name}}
+    world.write("quota.yaml", json.dumps({**head, "spec": {"hard": {"pods": "1"}}}))
+    world.kubectl("apply", "-f", str(world.folder / "quota.yaml"))
+    try:
+        done = world.run("sweep", "-y", "--on", "gke", "grid.yaml", timeout=600)
+        assert done.code == 0, done.err
+        assert f"2 of 3 workers wait: the namespace's quota is used up: {world.name}" in done.err
+        assert "have the quota raised" in done.err or "raise the quota" in done.err
+        [job] = world.things("Job")
+        assert job["metadata"]["name"] not in done.out.split()
+        world.until(lambda: any(row.step for row in world.rows("grid")))  # before, its worker has not beaten
+        said = world.run("status").out
+        assert "1 run" in said and "2 wait: the namespace's quota is used up" in said, said
+        held.unlink(missing_ok=True)
+        world.until_done(2)
+    finally:
+        world.kubectl("delete", "quota", world.name)
+    world.until_ended()
 
 
 def test_rank_that_never_comes_is_reported_with_the_schedulers_reason(world: Pods) -> None:

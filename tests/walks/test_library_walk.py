@@ -68,7 +68,7 @@ def test_stopped_and_resumed_run_is_bit_exact(world: World) -> None:
         until(world.mark("step-1-3").exists)
         control.pause(world.store, world.key(job))
         until(lambda: world.state(job).state == "paused")
-    assert "leaves (pause)" in world.log(job)
+    assert "stops: a person paused it" in world.log(job)
     control.resume(world.store, world.key(job))
     assert world.work() == 0
     assert world.state(job).state == "done" and world.state(job).attempts == 2

@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 import json
-import os
-import pty
 import re
 import signal
-import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -15,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from cli_world import World, eventually
+from pseudo_terminal import on_terminal
 
 ODD = 'my "odd" project; it\'s ours'
 
@@ -50,17 +48,22 @@ def test_status_as_json_is_a_list_of_runs(world: World) -> None:
 def test_status_in_a_pipe_is_plain_lines_under_each_other(world: World) -> None:
     answer = world.run("status")
     head, *lines = answer.out.splitlines()
-    assert head.split() == ["NAME", "STATE", "STEP", "METRICS", "TIME", "HOST", "PARAMETERS"]
-    assert [line.split()[0] for line in lines] == ["bad", "flaky", "good"]
+    assert head.split() == ["NAME", "STATE", "lr", "fail", "flaky", "epochs", "loss", "STEP", "TIME"]
+    cells = [line[: head.index("STEP") + 4].split() for line in lines]  # but for the time that each took
+    assert cells == [
+        ["good", "done", "0.5", "0.3333", "3"],
+        ["bad", "failed:", "error", "boom", "0.3333", "3"],
+        ["flaky", "done", "true", "2", "0.5", "2"],
+    ]
     assert all(line[head.index("STATE") - 1] == " " for line in lines)
     assert "\x1b" not in answer.out
-    assert answer.err.splitlines()[0] == "1 failed, 2 done"
+    assert answer.err.splitlines()[0] == "2 done, 1 failed"
     assert "bad failed: ValueError: boom (train.py:" in answer.err and "hostler retry bad" in answer.err
 
 
 def test_status_on_a_terminal_is_coloured_unless_told_not_to(world: World) -> None:
-    assert "\x1b[32mdone" in on_terminal(world, "status")
-    plain = on_terminal(world, "status", NO_COLOR="1")
+    assert "\x1b[32mdone" in shown_on_terminal(world, "status")
+    plain = shown_on_terminal(world, "status", NO_COLOR="1")
     assert "done" in plain and "\x1b[32m" not in plain
 
 
@@ -106,7 +109,14 @@ def test_show_as_json_has_attempts_checkpoints_outputs_and_environment(world: Wo
     assert found["attempts"][0]["failure"]["message"] == "ValueError: the first time is hard (train.py:16)"
     assert found["checkpoints"][0]["size"] == 100
     assert [file["name"] for file in found["outputs"]] == ["report.txt"]
-    assert found["totals"]["loss"] == {"last": 0.5, "min": 0.5, "max": 1.0, "step": 2}
+    assert found["totals"]["loss"] == {
+        "last": 0.5,
+        "step": 2,
+        "min": 0.5,
+        "min_step": 2,
+        "max": 1.0,
+        "max_step": 1,
+    }
     assert found["environment"]["python"]["version"] == ".".join(map(str, sys.version_info[:3]))
     assert found["source"]["snapshot"]
 
@@ -129,8 +139,9 @@ def test_logs_of_several_runs_begin_with_their_names(world: World) -> None:
 
 
 def test_logs_of_an_unknown_attempt_name_those_that_exist(world: World) -> None:
-    answer = world.run("logs", "bad", "--attempt", "2")
-    assert answer.code == 1 and "1, 3, 5" in answer.err
+    answer = world.run("logs", "bad", "--attempt", "4")
+    assert answer.code == 1 and "attempts: 1, 2, 3" in answer.err
+    assert "──── attempt 3 " in world.run("logs", "bad").out
     assert world.run("logs", "bad", "--grep", "(").code == 2
 
 
@@ -148,7 +159,7 @@ def test_errors_are_grouped_and_those_overcome_come_with_all(world: World) -> No
 
 def test_diff_shows_parameters_results_and_the_changed_file(world: World) -> None:
     text = world.run("diff", "good", "flaky").out
-    for part in ("epochs", "(none)", "→  2", "0.333333", "added", "extra.py", "+x = 1"):
+    for part in ("epochs", "(none)", "→  2", "0.3333", "added", "extra.py", "+x = 1"):
         assert part in text
     found = world.run("diff", "good", "flaky", "--json").json
     assert found["parameters"]["lr"] == [0.5, None]
@@ -165,7 +176,7 @@ def test_attach_to_an_ended_run_prints_its_log_and_code(world: World) -> None:
 
 def test_wait_is_zero_only_if_all_are_done(world: World) -> None:
     assert world.run("wait", "good", "flaky").code == 0
-    assert world.run("wait").code == 1
+    assert world.run("wait", "--all").code == 1
     assert [row["state"] for row in world.run("wait", "bad", "--json").json] == ["failed"]
 
 
@@ -256,27 +267,8 @@ def test_run_shows_its_workers_output_when_that_leaves_early(fresh: World) -> No
     assert "nobody works on 1 queued run:" in fresh.run("status").err
 
 
-def on_terminal(world: World, *words: str, **variables: str) -> str:
-    """What the command shows on a terminal of 120 columns."""
-    ours, theirs = pty.openpty()
-    process = subprocess.Popen(
-        [sys.executable, "-m", "hostler", *words],
-        cwd=world.folder,
-        env={**world.env, "TERM": "xterm", "COLUMNS": "120", **variables},
-        stdin=theirs,
-        stdout=theirs,
-        stderr=theirs,
-    )
-    os.close(theirs)
-    shown = b""
-    while True:
-        try:
-            piece = os.read(ours, 65536)
-        except OSError:  # the other end is closed
-            break
-        if not piece:
-            break
-        shown += piece
-    os.close(ours)
-    assert process.wait(60) == 0
-    return shown.decode()
+def shown_on_terminal(world: World, *words: str, **variables: str) -> str:
+    command = [sys.executable, "-m", "hostler", *words]
+    code, shown = on_terminal(command, cwd=world.folder, env={**world.env, **variables})
+    assert code == 0, shown
+    return shown

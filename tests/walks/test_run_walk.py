@@ -53,7 +53,7 @@ def test_a_run_that_is_paused_meanwhile_exits_75(world: World) -> None:
     reading(child, "begins")
     world.ok("pause", "a")
     code, said = rest(child)
-    assert code == 75 and "hostler resume a goes on" in said
+    assert code == 75 and "hostler resume a continues it" in said
 
 
 def test_ctrl_c_saves_and_the_same_command_goes_on(world: World) -> None:
@@ -65,7 +65,7 @@ def test_ctrl_c_saves_and_the_same_command_goes_on(world: World) -> None:
     assert code == 130 and "save and stop" in said and world.state("a") == "stopped"
     again = world.spawn("run", "--name", "a", "train.py", "1000")
     said = reading(again, "goes on from checkpoint")
-    assert "a goes on" in said
+    assert "a continues" in said
     assert int(reading(again, "begins at").rpartition("begins at ")[2]) > 0
     again.send_signal(signal.SIGTERM)
     assert rest(again)[0] == 143

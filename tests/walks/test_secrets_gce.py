@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
-import base64
-import subprocess
-import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
-from functools import partial
-from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
 
 from gce_world import CloudWorld, cloud
+from private_repository import private, repository
 from secret_world import NAMES, Hold, Planted, script, until
 
 SECRETS = f"command: python train.py\nsecrets: [{', '.join(NAMES)}]\nretries: 0\n"
@@ -119,13 +114,7 @@ def test_a_new_value_is_for_machines_of_its_own(world: CloudWorld, tmp_path: Pat
 
 @pytest.mark.soak
 def test_private_code_is_fetched_with_a_token_only_git_names(world: CloudWorld, tmp_path: Path) -> None:
-    code = tmp_path / "code"
-    code.mkdir()
-    (code / "train.py").write_text("print('it is the private code')\n")
-    who = ["-c", "user.name=x", "-c", "user.email=x@x"]
-    for step in (["init", "-q", "-b", "main"], ["add", "."], [*who, "commit", "-q", "-m", "x"]):
-        subprocess.run(["git", *step], cwd=code, check=True)
-    subprocess.run(["git", "update-server-info"], cwd=code, check=True)
+    code = repository(tmp_path / "code", {"train.py": "print('it is the private code')\n"})
     planted = Planted()
     token = planted.values[NAMES[0]]
     with private(code / ".git", token) as url:
@@ -138,28 +127,3 @@ def test_private_code_is_fetched_with_a_token_only_git_names(world: CloudWorld, 
         world.until_gone()
     assert "it is the private code" in world.run("logs", "one").out, story(world)
     assert holders(world, planted) == []
-
-
-@contextmanager
-def private(folder: Path, token: str) -> Iterator[str]:
-    """A repository that is shown to who has the token."""
-    wanted = "Basic " + base64.b64encode(f"x-access-token:{token}".encode()).decode()
-
-    class Handler(SimpleHTTPRequestHandler):
-        def do_GET(self) -> None:
-            if self.headers.get("Authorization") != wanted:
-                self.send_error(401)
-            else:
-                super().do_GET()
-
-        def log_message(self, format: str, *args: object) -> None:
-            pass
-
-    server = ThreadingHTTPServer(("127.0.0.1", 0), partial(Handler, directory=str(folder)))
-    thread = threading.Thread(target=server.serve_forever, daemon=True)
-    thread.start()
-    try:
-        yield f"http://127.0.0.1:{server.server_port}"
-    finally:
-        server.shutdown()
-        server.server_close()

@@ -10,7 +10,7 @@ import pytest
 
 from cli_world import World
 from hostler.backends import privatefile
-from hostler.backends.privatefile import Kept
+from hostler.backends.privatefile import PrivateContent
 
 GRID = "name: grid\ncommand: python train.py\nparameters: {lr: [1]}\n"
 SAYS = "import os\nprint('it has', len(os.environ['MY_TOKEN']))\n"
@@ -68,12 +68,12 @@ def test_only_a_worker_that_has_the_secret_file_takes_runs(
         in gone.stderr
     )
     assert world.run("status", "--json", "grid").json[0]["state"] == "queued"
-    privatefile.keep(place.name, Kept({"MY_TOKEN": "hush-hush"}))
+    privatefile.keep(place.name, PrivateContent({"MY_TOKEN": "hush-hush"}))
     done = worker(world, "--secrets", f"file:{place}")
     assert done.returncode == 0 and not place.exists(), done.stderr
     assert "it has 9" in world.run("logs", "grid").out
     late = worker(world, "--no-parent", "--secrets", f"file:{place}")
-    assert late.returncode == 0 and "nothing is left for this worker" in late.stdout, late.stderr
+    assert late.returncode == 0 and "no run is left for this worker" in late.stdout, late.stderr
 
 
 def test_a_run_whose_worker_has_no_such_secret_says_which(world: World) -> None:

@@ -92,10 +92,11 @@ def test_an_unmodified_script_gets_true_false_and_lists(world: World, case: str)
     )
 
 
-def test_hydra_gets_true_false_and_lists(world: World) -> None:
+@pytest.mark.parametrize("style", ["style: hydra\n", ""])
+def test_hydra_gets_true_false_and_lists(world: World, style: str) -> None:
     world.write("train.py", HYDRA)
     world.write("config.yaml", "amp: null\nlayers: []\n")
-    text = "command: python train.py\nstyle: hydra\n"
+    text = f"command: python train.py\n{style}"
     text += "parameters:\n  amp: [true, false]\n  layers: {value: [3, 4]}\n"
     check(world, "amp", "layers", text)
 

@@ -133,7 +133,7 @@ def test_retry_takes_the_function_that_was_last_submitted() -> None:
     hostler.sweep(lambda lr: lr * 2, {"lr": [3]}, name="f", metric="m", retries=0)
     words = [sys.executable, "-m", "hostler", "retry", "f"]
     done = subprocess.run(words, capture_output=True, text=True)
-    assert "f: its function is in no file: with the one that was last submitted" in done.stderr
+    assert "f: its function is not in a file: the last submitted one is used" in done.stderr
     assert broken.wait(60).rows()[0].metrics["m"] == 6
 
 

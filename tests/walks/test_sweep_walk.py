@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 from collections import Counter
@@ -93,7 +94,7 @@ def test_a_grid_file_from_plan_to_best(world: World) -> None:
     assert [row["state"] for row in rows(world)] == ["done"] * 4
     best = world.run("best", "s", "--json").json[0]
     assert (best["params"], best["value"]) == ({"lr": 0.2, "width": 2}, 0.4)
-    assert "s: 4 runs: 4 done; best s/3 acc=0.4 (lr=0.2 width=2)" in world.run("status").out
+    assert "s: 4 runs: 4 done; best s/3 acc=0.4 (last, step 1) (lr=0.2 width=2)" in world.run("status").out
     assert world.run("plan", "sweep.yaml", "--json").json["states"] == {"done": 4}
     again = world.run("sweep", "-y", "sweep.yaml")
     assert "nothing to do" in again.err
@@ -106,7 +107,7 @@ def test_an_edited_file_runs_only_what_is_new(world: World) -> None:
     world.write("sweep.yaml", FILE.replace("[1, 2]", "[2, 3]"))
     plan = world.run("plan", "sweep.yaml").out
     assert "2 new, 2 done" in plan
-    assert "in the file no longer, but started: 2 runs, left alone (2 done)" in plan
+    assert "no longer in the file but started: 2 runs, left alone (2 done)" in plan
     assert "other code" not in plan  # the sweep's own file is no part of the code
     done(world, "sweep.yaml")
     found = rows(world)
@@ -229,7 +230,7 @@ def test_parallel_limit_holds_and_can_be_changed(world: World) -> None:
     assert started(world) == dict.fromkeys(range(8), 1)
 
 
-def test_budget_of_hours_pauses_running_runs_and_starts_none(world: World) -> None:
+def test_budget_of_hours_pauses_and_resume_goes_on_after_raising(world: World) -> None:
     world.write(
         "sweep.yaml", FILE.replace("metric", f"budget: {{hours: {3 / 3600}}}\nmetric") + "  nap: 60\n"
     )
@@ -237,12 +238,35 @@ def test_budget_of_hours_pauses_running_runs_and_starts_none(world: World) -> No
     eventually(lambda: world.in_state("paused") > 0)
     states = Counter(row["state"] for row in rows(world))
     assert states == {"paused": 1, "queued": 3}
-    assert "hours are over" in world.run("status", "s").out
+    assert "halted: its budget of 3s is used up" in world.run("status", "s").out
     eventually(lambda: not world.processes(holding="hostler.worker"))
+    refused = world.run("resume", "s")
+    assert refused.code == 2 and "s: its budget of 3s is used up" in refused.err
+    hint = re.search(r"used since .*; set hours: (.*) in sweep.yaml, then hostler resume s", refused.err)
+    assert hint and float(hint[1]) > 3 / 3600, refused.err
     world.write("sweep.yaml", FILE.replace("metric", "budget: {hours: 1}\nmetric") + "  nap: 60\n")
-    world.run("sweep", "-y", "-r", "sweep.yaml")
+    resumed = world.run("resume", "s")
+    assert resumed.code == 0 and "s/0: queued again" in resumed.out, resumed.err
     eventually(lambda: world.in_state("running") > 0)
     world.run("stop", "--now", "s")
+
+
+def test_sweep_that_failed_wholly_is_repaired_and_submitted_again(world: World) -> None:
+    world.write("sweep.yaml", FILE.replace("train.py", "train.py --nonsense") + "retries: 0\n")
+    assert world.run("sweep", "-y", "--wait", "sweep.yaml", timeout=120).code == 1
+    failed = world.run("best")
+    assert failed.err.splitlines() == [
+        "hostler: the newest sweep is s",
+        "hostler: all 4 runs of s failed",
+        "  → hostler errors s",
+    ]
+    world.write("sweep.yaml", FILE)
+    line = next(line for line in world.run("plan", "sweep.yaml").out.splitlines() if "run 4:" in line)
+    answer = world.answered("sweep", "--wait", "sweep.yaml", given="y\n")
+    assert answer.code == 0 and "all 4 runs failed. Replace them? [y/N]" in answer.err
+    assert [row["index"] for row in rows(world)] == [4, 5, 6, 7]
+    ran = world.run("show", "s/4", "--json").json["command"]
+    assert line == f"  run 4: {ran}", "the plan shows the command as it is executed"
 
 
 def test_two_fleets_of_different_shapes_lose_one_half_way(world: World) -> None:
@@ -251,11 +275,13 @@ def test_two_fleets_of_different_shapes_lose_one_half_way(world: World) -> None:
         "fleets:\n  narrow: {backend: local, workers: 1, slots: 1}\n"
         "  wide: {backend: local, workers: 2, slots: 2}\n",
     )
-    world.write("sweep.yaml", FILE.replace("[1, 2]", "[1, 2, 3, 4, 5, 6]\n  nap: 0.6"))
+    world.write("train.py", HELD)
+    world.write("sweep.yaml", FILE.replace("[1, 2]", "[1, 2, 3, 4, 5, 6]"))
     world.run("sweep", "-y", "--on", "narrow", "sweep.yaml")
     world.run("sweep", "-y", "--on", "wide", "sweep.yaml")
-    eventually(lambda: world.in_state("done") >= 4)
+    eventually(lambda: len(started(world)) == 5)  # one on the narrow fleet, four on the wide one
     assert world.run("stop", "--workers", "--now", "--on", "wide").code == 0
+    Path(world.env["MARKS"] + "-go").touch()
     assert world.run("wait", "s", timeout=120).code == 0
     found = rows(world)
     assert [row["state"] for row in found] == ["done"] * 12
@@ -263,7 +289,7 @@ def test_two_fleets_of_different_shapes_lose_one_half_way(world: World) -> None:
         pytest.approx(row["params"]["lr"] * row["params"]["width"]) for row in found
     ]
     interrupted = {index for index, n in started(world).items() if n > 1}
-    assert len(interrupted) <= 4  # no more than what the removed fleet held
+    assert len(interrupted) == 4  # what the removed fleet held
 
 
 def test_result_of_another_sweep_is_reused_only_if_asked(world: World) -> None:
@@ -399,6 +425,7 @@ def test_any_text_is_a_name_and_arguments_stay_whole(world: World) -> None:
 def test_plan_of_another_tools_file_needs_no_command(world: World) -> None:
     job = "job_details: {name: j, output_dir: out}\nparameters: {lr: [1, 2], width: [1, 2, 3]}\n"
     world.write("job.yaml", job)
+    (world.folder / "train.py").unlink()  # it would be the command
     answer = world.run("plan", "job.yaml")
     assert answer.code == 0 and "j: 6 runs (grid)" in answer.out
     assert "no command here" in answer.err and "job_details.output_dir: " in answer.err
@@ -450,7 +477,7 @@ def test_retry_of_a_halted_sweep_includes_its_waiting_runs(world: World, same: b
     world.write("train.py", TRAIN)
     Path(world.env["MARKS"] + "-go").touch()
     answer = world.run("retry", "s", *(["--same-code"] if same else []))
-    assert ("s: what waits runs with today's code, too" in answer.err) == (not same)
+    assert ("s: queued runs also use today's code" in answer.err) == (not same)
     assert world.run("wait", "s", timeout=120).code == 0
     found = rows(world)
     assert Counter(row["state"] for row in found) == {"done": 8}

@@ -12,7 +12,9 @@ chosen.py     sweeps and metrics that were asked for, checked
 names.py      names of columns; the best value of a metric
 tables.py     columns as pandas or polars
 export.py     frames as CSV or Parquet files
+live_folder.py  files of all runs in a folder, as they grow
 foreign.py    runs of tracking tools as rows of a frame
+codediff.py   code of two runs, file by file
 spend.py      money of fleets, reserved and spent
 plain.py      values of any kind as JSON
 damage_report.py  warnings about runs that could not be read

@@ -26,6 +26,7 @@ from hostler.records.series.segments import Segment
 from hostler.store import Store
 from hostler.store.base import Entry
 
+FORM = 2  # of the parts: those of an older hostler lack the steps of extremes
 MANY = 8  # parts, which are then made one
 MUCH = 1 << 20  # bytes
 PAUSE = 0.1  # seconds for whoever reads to go on first
@@ -147,9 +148,9 @@ def _is_log(row: Entry) -> bool:
 
 
 def _identity(store: Store, sweep: str) -> str:
-    """Another one if the sweep was submitted anew under its name."""
+    """Another one if the sweep was submitted anew under its name, or if its parts have an older form."""
     first = next(iter(store.list(layout.specs(sweep))), None)
-    return f"{first.key} {first.etag}" if first else ""
+    return f"{first.key} {first.etag} {FORM}" if first else ""
 
 
 def _mapped(path: Path) -> memoryview:

@@ -11,6 +11,7 @@ from hostler.errors import DamagedError, MissingError, NewerFormatError, UsageEr
 from hostler.records import layout
 from hostler.records.rows import Row, rows
 from hostler.records.sweep import sweeps
+from hostler.spec.job import Objective
 from hostler.spec.nearest import did_you_mean
 from hostler.store import Store
 
@@ -53,10 +54,10 @@ def named(store: Store, sweep: Names) -> list[str]:
     return [name for name in known if wanted is None or name in wanted]
 
 
-def chosen(store: Store, sweep: Names = None, *, say: Say = warn) -> list[Row]:
-    """Their rows, in order of sweep and index."""
+def chosen(store: Store, sweep: Names = None, *, by: Objective | None = None, say: Say = warn) -> list[Row]:
+    """Their rows, in order of sweep and index; judged by their sweeps' metrics, or `by` this one."""
     dead_scripts.deliver(store, say)
-    return rows(store, named(store, sweep), say=say)
+    return rows(store, named(store, sweep), by=by, say=say)
 
 
 def checked(names: str | Iterable[str], known: Iterable[str], what: str) -> list[str]:

@@ -7,7 +7,7 @@ import math
 from pathlib import Path
 from typing import Any
 
-from hostler.analysis.tables import pandas_frame
+from hostler.analysis.tables import is_time, pandas_frame
 from hostler.errors import MachineError
 
 Columns = dict[str, Any]
@@ -34,6 +34,8 @@ def parquet(columns: Columns, path: Path) -> None:
 
 
 def _arrow(pyarrow: Any, column: Any) -> Any:
+    if is_time(column):
+        return pyarrow.array(column, type=pyarrow.timestamp("us", tz="UTC"))
     if hasattr(column, "dtype") and column.dtype != object:
         return pyarrow.array(column)
     cells = [None if isinstance(cell, float) and math.isnan(cell) else cell for cell in column]

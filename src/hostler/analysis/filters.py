@@ -14,8 +14,10 @@ import math
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime, timezone
 from typing import Any
 
+from hostler.analysis.names import TIMES
 from hostler.errors import UsageError
 from hostler.spec.nearest import did_you_mean
 from hostler.spec.scalars import parse_value
@@ -57,9 +59,39 @@ def keep(columns: Mapping[str, Sequence[Any]], where: Mapping[str, Any], count: 
             raise UsageError(
                 f"no column named {name!r}", hint=did_you_mean(name, columns, f"choose from: {_few(columns)}")
             )
-        holds, column = test(condition), columns[name]
+        holds, column = test(in_moments(condition) if name in TIMES else condition), columns[name]
+        column = [_moment(cell) for cell in column] if name in TIMES else column
         rows = [n for n in rows if holds(column[n])]
     return list(rows)
+
+
+def in_moments(condition: Any) -> Any:
+    """The condition on a time with datetimes in place of text, of seconds since 1970, and of naive ones."""
+    if isinstance(condition, isnt):
+        return isnt(in_moments(condition.condition))
+    if isinstance(condition, slice):
+        return slice(_moment(condition.start), _moment(condition.stop))
+    if isinstance(condition, re.Pattern) or callable(condition):
+        return condition
+    if isinstance(condition, Iterable) and not isinstance(condition, str):
+        return [_moment(one) for one in condition]
+    return _moment(condition)
+
+
+def _moment(value: Any) -> Any:
+    """A datetime in UTC; None and NaN stay what they are."""
+    value = value.item() if hasattr(value, "dtype") else value  # of numpy
+    if _absent(value):
+        return None
+    try:
+        if isinstance(value, (int, float)):
+            return datetime.fromtimestamp(value, timezone.utc)
+        found = datetime.fromisoformat(value.replace("Z", "+00:00")) if isinstance(value, str) else value
+        return found if found.tzinfo else found.replace(tzinfo=timezone.utc)
+    except (ValueError, OverflowError, OSError, AttributeError):
+        raise UsageError(
+            f"{value!r} is not a time", hint="for example 2026-11-16 or 2026-11-16T10:30"
+        ) from None
 
 
 _WORD = re.compile(r"(?P<name>.+?)(?P<how>!=|!~|=|~)(?P<what>.*)", re.DOTALL)
@@ -73,7 +105,7 @@ def parse(word: str) -> tuple[str, Any]:
             f"{word!r} is not a condition", hint="for example lr=0.1  lr=0.01..0.1  model~^res  optim!=sgd"
         )
     name, how, what = found.groups()
-    condition = _pattern(what) if "~" in how else _value(what)
+    condition = _pattern(what) if "~" in how else _time(what) if name in TIMES else _value(what)
     return name, isnt(condition) if how[0] == "!" else condition
 
 
@@ -103,6 +135,21 @@ def _value(text: str) -> Any:
         return slice(*ends)
     found = [parse_value(one) for one in text.split(",")]
     return [*found, None] if set(text.lower().split(",")) & NONE else found
+
+
+def _time(text: str) -> Any:
+    low, dots, high = text.partition("..")
+    if dots:
+        return slice(_moment(_number(low)), _moment(_number(high)))
+    return [None if one.lower() in NONE else _moment(_number(one)) for one in text.split(",")]
+
+
+def _number(text: str) -> Any:
+    """Seconds since 1970, if it is that; else the text. None if it is empty."""
+    try:
+        return float(text) if text else None
+    except ValueError:
+        return text
 
 
 def _same(value: Any, wanted: Any) -> bool:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from hostler.analysis.chosen import Names, as_set, checked, present
 from hostler.analysis.damage_report import Say, warn
-from hostler.analysis.names import FACTS, best_of, is_low_best
+from hostler.analysis.names import FACTS, SYSTEM, TIMES, best_of, is_low_best
 from hostler.spec.states import ALL
 from hostler.store import Store, open_store
 
@@ -32,6 +32,7 @@ def frame(
     state: str | Iterable[str] | None = None,
     where: Mapping[str, Any] | None = None,
     curves: bool | Iterable[str] = True,
+    system: bool = False,
     polars: bool = False,
     say: Say = warn,
 ) -> pandas.DataFrame:
@@ -42,12 +43,13 @@ def frame(
     metric is called a loss or an error. A metric that has the name of a fact, or of what belongs to another
     metric, is `metric.<name>`, a parameter that has the name of another column `param.<name>`. `where` holds
     a condition for each of some columns (see `filters.py`); `curves` False: none; names: of these metrics.
-    What cannot be read is said.
+    `system`: also the metrics of the machine, `system/cpu` and others. Times are datetimes, in UTC. What
+    cannot be read is said.
 
     `url` is a store's, or a tracking tool's (`wandb:FOLDER`, see `foreign.py`); several become one frame."""
     from hostler.analysis.tables import pandas_frame, polars_frame
 
-    found = columns_of(url, sweep, state=state, where=where, curves=curves, say=say)
+    found = columns_of(url, sweep, state=state, where=where, curves=curves, system=system, say=say)
     return polars_frame(found) if polars else pandas_frame(found)
 
 
@@ -58,10 +60,11 @@ def columns(
     state: str | Iterable[str] | None = None,
     where: Mapping[str, Any] | None = None,
     curves: bool | Iterable[str] = True,
+    system: bool = False,
     say: Say = warn,
 ) -> dict[str, Any]:
     """The same as a dict of columns: numpy arrays and lists."""
-    return _joined(sheets(store, sweep, say), state, where, curves)
+    return _joined(sheets(store, sweep, say), state, where, curves, system)
 
 
 def columns_of(
@@ -71,6 +74,7 @@ def columns_of(
     state: str | Iterable[str] | None = None,
     where: Mapping[str, Any] | None = None,
     curves: bool | Iterable[str] = True,
+    system: bool = False,
     say: Say = warn,
 ) -> dict[str, Any]:
     """The same of stores and tracking tools, by their addresses."""
@@ -80,7 +84,7 @@ def columns_of(
     for url in [urls] if isinstance(urls, str) else urls:
         tool = foreign.source(url)
         found += [foreign.read(*tool, as_set(sweep), say)] if tool else sheets(open_store(url), sweep, say)
-    return _joined(found, state, where, curves)
+    return _joined(found, state, where, curves, system)
 
 
 def _joined(
@@ -88,14 +92,18 @@ def _joined(
     state: str | Iterable[str] | None,
     where: Mapping[str, Any] | None,
     curves: bool | Iterable[str],
+    system: bool,
 ) -> dict[str, Any]:
     from hostler.analysis import filters, sheet
 
     states = None if state is None else checked(state, ALL, "state")
     logged = dict.fromkeys(name for one in made for name in one.totals)
     only = None if isinstance(curves, bool) else set(checked(curves, logged, "metric"))
-    found = sheet.join(made, curves=bool(curves), metrics=only)
     conditions = {**({"state": states} if states is not None else {}), **(where or {})}
+    asked = {*(only or ()), *conditions, *(name.removesuffix(".best") for name in conditions)}
+    hidden = set() if system else {name for name in logged if name.startswith(SYSTEM)} - asked
+    found = sheet.join(made, curves=bool(curves), metrics=only, hidden=hidden)
+    found |= {name: sheet.moments(found[name]) for name in TIMES}
     if not conditions:
         return found
     return sheet.take(found, filters.keep(found, conditions, len(found["run"])))

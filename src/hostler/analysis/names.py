@@ -20,7 +20,14 @@ FACTS = [
     "step",
     "tags",
     "failure",
+    "reason",
+    "ranked",
+    "ranked_of",
+    "ranked_step",
 ]
+
+TIMES = ("started", "ended")  # facts that are times, in UTC
+SYSTEM = "system/"  # metrics of the machine, not of the script
 
 _LOW = ("loss", "error", "err", "mse", "mae", "rmse", "nll", "perplexity")
 

@@ -6,7 +6,6 @@ The log decides which rows count: those whose end is the newest entry of their r
 
 from __future__ import annotations
 
-import math
 import struct
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -195,9 +194,16 @@ def track_totals(found: Sequence[Track]) -> dict[str, dict[str, float]]:
 
 def _total(track: Track, values: Any) -> dict[str, float]:
     numbers = np.asarray(values)
-    some = numbers[~np.isnan(numbers)]
-    low, high = (float(some.min()), float(some.max())) if len(some) else (math.nan, math.nan)
-    return {"min": low, "max": high, "last": float(numbers[-1]), "step": int(track.steps[-1])}
+    any_number = not np.isnan(numbers).all()
+    low, high = (np.nanargmin(numbers), np.nanargmax(numbers)) if any_number else (-1, -1)
+    return {
+        "min": float(numbers[low]),
+        "min_step": int(track.steps[low]),
+        "max": float(numbers[high]),
+        "max_step": int(track.steps[high]),
+        "last": float(numbers[-1]),
+        "step": int(track.steps[-1]),
+    }
 
 
 def _plain(store: Store, run: str) -> Track | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -12,9 +12,12 @@ import numpy as np
 from hostler.analysis.names import FACTS, best_of, is_low_best
 from hostler.analysis.reading import SweepRead
 from hostler.records.rows import display_name
+from hostler.records.series.segments import PARTS, STEPS
 from hostler.spec.job import Job
+from hostler.spec.ranking import BEST, LAST, judge
 
 Columns = dict[str, Any]  # a numpy array, or a list
+LATEST = 9.2e9  # seconds since 1970 that every kind of datetime can hold
 
 
 @dataclass
@@ -40,10 +43,17 @@ def sheet(one: SweepRead, fill: Callable[[Job, Sheet], None]) -> Sheet:
     return made
 
 
-def join(sheets: Sequence[Sheet], *, curves: bool, metrics: set[str] | None = None) -> Columns:
-    """Join all into one table: facts, parameters, metrics, and their curves."""
+def join(
+    sheets: Sequence[Sheet],
+    *,
+    curves: bool,
+    metrics: set[str] | None = None,
+    hidden: Collection[str] = (),
+) -> Columns:
+    """Join all into one table: facts, parameters, metrics but the hidden ones, and their curves."""
     taken = set(FACTS)
-    shown = _columns_of_metrics(list(dict.fromkeys(name for one in sheets for name in one.totals)), taken)
+    logged = dict.fromkeys(name for one in sheets for name in one.totals)
+    shown = _columns_of_metrics([name for name in logged if name not in hidden], taken)
     columns: Columns = {name: _joined([one.facts[name] for one in sheets]) for name in FACTS}
     for name in dict.fromkeys(name for one in sheets for name in one.params):
         column = _free(name, "param.", lambda column: (column,), taken)
@@ -72,6 +82,20 @@ def _free(name: str, prefix: str, columns: Callable[[str], Sequence[str]], taken
         name = prefix + name
     taken.update(columns(name))
     return name
+
+
+def moments(seconds: Any) -> Any:
+    """Seconds since 1970 as an array of datetimes in UTC; NaT for what is not a time."""
+    plain = isinstance(seconds, np.ndarray) and seconds.dtype.kind in "fiu"
+    given = np.asarray(seconds if plain else [_second(cell) for cell in seconds], dtype=np.float64)
+    sound = np.abs(given) < LATEST
+    made = np.full(len(given), "NaT", dtype="datetime64[us]")
+    made[sound] = np.round(given[sound] * 1e6).astype(np.int64).astype("datetime64[us]")
+    return made
+
+
+def _second(cell: Any) -> float:
+    return float(cell) if isinstance(cell, (int, float)) and abs(cell) < LATEST else math.nan
 
 
 def take(columns: Columns, rows: Sequence[int]) -> Columns:
@@ -116,7 +140,34 @@ def _facts(one: SweepRead) -> Columns:
         "step": end("step"),
         "tags": [own.get(run, common) for run in runs] if own else [common] * count,
         "failure": _messages(end("failure")) if "failure" in stack.names("end") else _none(count),
+        "reason": end("why"),
+        **_ranked(one),
     }
+
+
+def _ranked(one: SweepRead) -> Columns:
+    """The value that each run is ranked by, which one that is, and at which step: as `judge` says of its end.
+    Runs whose end notes neither kept states nor means are many, and are not asked one by one."""
+    stack, by = one.stack, one.job.ranked_by
+    if by is None:
+        return {name: _none(len(stack)) for name in ("ranked", "ranked_of", "ranked_step")}
+    totals = {part: stack.total(by.name, part) for part in (*PARTS, *STEPS)}
+    value, step = (
+        (totals[by.goal], totals[f"{by.goal}_step"]) if by.of == BEST else (totals["last"], totals["step"])
+    )
+    value, step = value.copy(), step.copy()
+    kinds = [BEST if by.of == BEST else LAST] * len(stack)
+    noted = {name: stack.column("end", name) for name in ("kept", "means") if name in stack.names("end")}
+    for n in range(len(stack)) if noted else ():
+        facts: dict[str, Any] = {k: cells[n] for k, cells in noted.items() if isinstance(cells[n], dict)}
+        if facts and not math.isnan(step[n]):
+            total = {part: float(cells[n]) for part, cells in totals.items()}
+            if judged := judge({"metrics": {by.name: total}, **facts}, by):
+                value[n], kinds[n] = judged.value, judged.of
+                step[n] = math.nan if judged.step is None else judged.step
+    logged = ~np.isnan(totals["step"])
+    of = [kind if there else math.nan for kind, there in zip(kinds, logged.tolist(), strict=True)]
+    return {"ranked": value, "ranked_of": of, "ranked_step": step}
 
 
 def _by_round(job: Job, indices: Sequence[int]) -> Any:

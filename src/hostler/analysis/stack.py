@@ -59,10 +59,10 @@ class SegmentStack:
         return list(self._ordered(self._table.runs))
 
     def total(self, metric: str, part: str) -> Array:
-        """last, min, max or step of a metric: floats, NaN where a run has none."""
+        """last, min, max, step or max_step of a metric: floats, NaN where a run has none."""
         found = self._table.header["totals"].get(metric)
         cells = np.full(self._table.rows, np.nan)
-        if found is not None:
+        if found is not None and part in found:
             numbers = self._numbers(found[part], self._table)
             cells[slice(None) if found["rows"] is None else found["rows"]] = numbers
         return cells[self.order]

@@ -15,7 +15,17 @@ if TYPE_CHECKING:
 def pandas_frame(columns: dict[str, Any]) -> pandas.DataFrame:
     import pandas
 
-    return pandas.DataFrame(columns)
+    return pandas.DataFrame(
+        {
+            name: pandas.Series(column).dt.tz_localize("UTC") if is_time(column) else column
+            for name, column in columns.items()
+        }
+    )
+
+
+def is_time(column: Any) -> bool:
+    """Whether a column holds datetimes, which are in UTC."""
+    return isinstance(column, np.ndarray) and column.dtype.kind == "M"
 
 
 def polars_frame(columns: dict[str, Any]) -> Any:
@@ -28,6 +38,8 @@ def polars_frame(columns: dict[str, Any]) -> Any:
 
 
 def _series(polars: Any, name: str, column: Any) -> Any:
+    if is_time(column):
+        return polars.Series(name, column).dt.replace_time_zone("UTC")
     if isinstance(column, np.ndarray) and column.dtype != object:
         return polars.Series(name, column)
     cells = [None if isinstance(cell, float) and cell != cell else cell for cell in column]

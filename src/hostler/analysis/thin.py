@@ -10,15 +10,20 @@ MOST = 400
 
 def thin(xs: Sequence[float], ys: Sequence[float], most: int = MOST) -> tuple[list[float], list[float]]:
     """At most about `most` points of them, in order; the first and the last always. Pure."""
-    if len(xs) <= most:
-        return list(xs), list(ys)
-    stretches = max(1, most // 3)
-    kept = {0, len(xs) - 1}
-    for n in range(stretches):
-        begin, end = n * len(xs) // stretches, (n + 1) * len(xs) // stretches
-        kept |= _telling(ys, begin, end)
-    order = sorted(kept)
+    order = kept(ys, most)
     return [xs[i] for i in order], [ys[i] for i in order]
+
+
+def kept(ys: Sequence[float], most: int) -> Sequence[int]:
+    """Places of the points that stay."""
+    if len(ys) <= most:
+        return range(len(ys))
+    stretches = max(1, most // 3)
+    places = {0, len(ys) - 1}
+    for n in range(stretches):
+        begin, end = n * len(ys) // stretches, (n + 1) * len(ys) // stretches
+        places |= _telling(ys, begin, end)
+    return sorted(places)
 
 
 def _telling(ys: Sequence[float], begin: int, end: int) -> set[int]:

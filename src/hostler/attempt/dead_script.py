@@ -12,7 +12,7 @@ import fcntl
 import os
 import shutil
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
@@ -47,7 +47,7 @@ REMOVED = "."  # begins the name of a folder that is being removed
 
 def settle(store: Store, key: RunKey, number: int, folder: Path, timing: Timing, say: Say) -> None:
     """Deliver what the dead script of this folder left, close its attempt, and remove the folder."""
-    with _locked(folder) as there:
+    with locked(folder) as there:
         if not there:
             return
         run_log = RunLog(store, key).read_on()
@@ -63,7 +63,8 @@ def settle(store: Store, key: RunKey, number: int, folder: Path, timing: Timing,
             _close(_delivered(store, run_log, state, folder, timing, policy, say), claim)
         elif not _closed_itself(run_log, number):
             Handoff(folder).script.unlink(missing_ok=True)  # its files stay, and are not looked at again
-            say(f"{key.sweep}: another attempt has its run; what attempt {number} left stays in {folder}")
+            left = f"what attempt {history.ordinal(run_log.entries, number)} left stays in {folder}"
+            say(f"{key.sweep}: another attempt has its run; {left}")
             return
         if claim.get("session"):
             heartbeats.silence(store, claim["session"])
@@ -76,7 +77,7 @@ def answer(
     """The claim's answer for a dead attempt, given once its files are in the store."""
     folder = folder_of(lost)
     if folder is not None:
-        with _locked(folder) as there:
+        with locked(folder) as there:
             try:
                 if there:
                     _delivered(store, run_log, lost, folder, timing, policy, say)
@@ -85,10 +86,12 @@ def answer(
                 pass  # a reader was faster: the claim does not stand, and the run is chosen again
             except (HostlerError, OSError) as error:
                 say(f"the killed attempt's files in {folder} could not be delivered: {error}")
+    seconds = heartbeats.lasted(store, lost.claim or {})
     if lost.session:
         heartbeats.silence(store, lost.session)
     saved = checkpoints.committed(store, run_log.key.run)
-    return Lost(lost.attempt, any(place.attempt == lost.attempt for place in saved))
+    progress = any(place.attempt == lost.attempt for place in saved)
+    return Lost(lost.attempt, progress, seconds=seconds)
 
 
 def folder_of(lost: RunState) -> Path | None:
@@ -118,24 +121,44 @@ def _delivered(
     say: Say,
 ) -> _Last:
     """Bring all that is in the folder into the store; Fenced once the run is another's."""
+    last, handed = _Last(folder), Handoff(folder)
+
+    def make(writer: MetricWriter, known: list[Point]) -> Uploader:
+        uploader = Uploader(handed.metrics, writer, timing, time.monotonic, time.time, known=known)
+        uploader.observer = last.see
+        return uploader
+
+    last.delivery = delivery_of(store, run_log, lost, handed, timing, say, make)
+    last.delivery.uploader.flush()
+    last.delivery.saver = script_saver.left_behind(last.delivery, timing, policy, say=say)
+    finished = newest_record(handed.checkpoint).get("finished") is not None
+    last.delivery.keep(trusted=False, done=finished)
+    return last
+
+
+def delivery_of(
+    store: Store,
+    run_log: RunLog,
+    lost: RunState,
+    handed: Handoff,
+    timing: Timing,
+    say: Say,
+    make: Callable[[MetricWriter, list[Point]], Uploader],
+    outputs: Sequence[str] = (),
+) -> Delivery:
+    """The delivery of a dead attempt, gone on with where it stopped; Fenced if the run is another's. `make`
+    makes its uploader, given the points that the store has."""
     attempt = Attempt(store, run_log.copy(), 0.0, lambda: 0.0)  # no lease: it looks before each COMMIT
     attempt.number = lost.attempt
     attempt.look()
-    last = _Last(folder)
-    writer, handed = MetricWriter(store, run_log.key.run, lost.attempt), Handoff(folder)
-    known = writer.go_on()
-    uploader = Uploader(handed.metrics, writer, timing, time.monotonic, time.time, known=known)
-    uploader.observer = last.see
+    writer = MetricWriter(store, run_log.key.run, lost.attempt)
+    uploader = make(writer, writer.go_on())
     status = AttemptStatus(attempt, timing, time.monotonic, say, patience=0.0)
-    delivery = last.delivery = Delivery(store, attempt, handed, uploader, status, lost)
+    delivery = Delivery(store, attempt, handed, uploader, status, lost, outputs)
     if writer.origin:
         delivery.restored = _read(store, attempt, Place(writer.origin.attempt, writer.origin.step))
         uploader.count_on(delivery.restored.record if delivery.restored else {})
-    uploader.flush()
-    delivery.saver = script_saver.left_behind(delivery, timing, policy, say=say)
-    finished = newest_record(handed.checkpoint).get("finished") is not None
-    delivery.keep(trusted=False, done=finished)
-    return last
+    return delivery
 
 
 class _Last:
@@ -188,7 +211,7 @@ def _is_bare(folder: Handoff) -> bool:
 
 
 @contextmanager
-def _locked(folder: Path) -> Iterator[bool]:
+def locked(folder: Path) -> Iterator[bool]:
     """Let one deliverer in at a time, the next when it is done or dead; False if the folder is gone by then.
     Where a disk knows no locks several may deliver: they write the same under the same names."""
     try:

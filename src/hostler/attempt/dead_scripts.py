@@ -39,7 +39,7 @@ def _deliver(store: Store, folder: Path, say: Callable[[str], None]) -> None:
         note = handoff.read(Handoff(folder).script)
     except OSError:  # a stray file
         return
-    if not note or _place(str(note["store"])) != _place(store.url) or holder.is_gone(note) is not True:
+    if not note or place_of(str(note["store"])) != place_of(store.url) or holder.is_gone(note) is not True:
         return
     from hostler.attempt import dead_script  # with all that an attempt needs: only where one died
 
@@ -47,6 +47,6 @@ def _deliver(store: Store, folder: Path, say: Callable[[str], None]) -> None:
     dead_script.settle(store, key, number, folder, settings.timing(), say)
 
 
-def _place(url: str) -> str:
+def place_of(url: str) -> str:
     """A store's address, the same for a folder and for a link to it."""
     return os.path.realpath(url) if url.startswith("/") else url.rstrip("/")

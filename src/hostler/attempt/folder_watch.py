@@ -1,59 +1,41 @@
 """The watch over a checkpoint folder while a script writes to it: which of its files are complete.
 
 Files of the library and declared ones are complete as they are. A unit or the lump (`folder_parts.py`) is so
-if nothing in it was younger than `settle` while the process was alive and not stopped, and if names, sizes,
-mtimes, inodes and, a moment later, all bytes are still those of the copy: one long write into a file changes
-its bytes and neither its size nor its mtime. After a kill only what had been seen at rest for longer than one
-write of its largest file takes counts, and only as it was then. A file that is replaced by rename faster than
-it rests counts by its versions (`replaced_file.py`).
+if it has been at rest for `settle` (`rest.py`), and if names, sizes, mtimes, inodes and, a moment later, all
+bytes are still those of the copy: one long write into a file changes its bytes and neither its size nor its
+mtime. A unit is also complete once its writer has begun the next one.
+After a kill what had been at rest for longer than one write of its largest file takes counts, and only as it
+was then. A file that is replaced by rename faster than it rests counts by its versions (`replaced_file.py`),
+a folder that never rests by copies from between two saves (`still_copy.py`).
 
 The lump and the units of one checkpoint fit together: a pointer file names a unit that is there. So where the
 lump is not complete, the last complete copy of it goes along, with the units that it was saved with. It is
-kept on the local disk for this, as links and copies, if there are units.
+kept on the local disk for this (`kept_lump.py`), if there are units.
+
+A log beside them that grows all the time keeps nothing from being complete: it goes along as it is.
 """
 
 from __future__ import annotations
 
-import os
-import shutil
-import time
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from hostler.attempt import folder as files
 from hostler.attempt import folder_parts
-from hostler.attempt.folder_parts import LUMP, NOTHING, Declared, Parts
+from hostler.attempt.folder_parts import BEST, LUMP, NOTHING, Declared, Parts
+from hostler.attempt.kept_lump import KeptLump, Piece
 from hostler.attempt.replaced_file import ReplacedFile
+from hostler.attempt.rest import Clocks, Rest
+from hostler.attempt.save_rhythm import SaveRhythm
+from hostler.attempt.still_copy import StillCopies
 from hostler.records.checkpoint.tree import FileRow, TreeScan, scan
 from hostler.records.run import handoff
 
 SLOW = 50e6  # bytes a second that even a stalling disk takes: how long one write of a file can last
-SMALL = 64e6  # bytes of a restored lump that is copied before the script may rewrite it
+NAMED = 3  # files that a message names
 RESTLESS = 10  # times the resting time after which a lump that never rested is spoken of
-
-
-@dataclass(frozen=True)
-class Clocks:
-    clock: Callable[[], float] = time.monotonic
-    wall: Callable[[], float] = time.time
-    pause: Callable[[float], None] = time.sleep
-
-
-@dataclass(frozen=True)
-class Piece:
-    """A file of a checkpoint, and where its bytes are."""
-
-    row: FileRow  # as it was in the checkpoint folder
-    root: Path
-    name: str  # from the root on
-    copied: bool  # it may be rewritten in place: linking it is not enough
-    key: str | None  # of its unit, or the lump's; None if it is complete by its writer's word
-
-    @property
-    def path(self) -> Path:
-        return self.root / self.name
 
 
 @dataclass(frozen=True)
@@ -65,15 +47,22 @@ class Choice:
     rested: Mapping[str, TreeScan] = field(default_factory=dict)  # groups that are at rest as a whole
     missing: tuple[FileRow, ...] = ()  # files that are there, and not known to be complete
     aged: bool = False  # its lump is an earlier one
-    lacks_lump: bool = False  # there is one, and no complete copy of it is here
+    lacks: frozenset[str] = frozenset()  # of lump and best, what is there without a complete copy
 
     @property
     def rows(self) -> TreeScan:
         return folder_parts.joined(self.library, TreeScan(tuple(piece.row for piece in self.pieces)))
 
     @property
-    def has_lump(self) -> bool:
-        return any(piece.key == LUMP for piece in self.pieces)
+    def progress(self) -> TreeScan:
+        """The files that a training may go on from: all but logs."""
+        own = TreeScan(tuple(piece.row for piece in self.pieces if not piece.log))
+        return folder_parts.joined(self.library, own)
+
+    @property
+    def rewritten(self) -> set[str]:
+        """Lump and best, as far as it has them."""
+        return {piece.key for piece in self.pieces if piece.key in (LUMP, BEST)}
 
 
 class FolderWatch:
@@ -86,21 +75,29 @@ class FolderWatch:
         steady: Callable[[], bool],
         say: Callable[[str], None],
         declared: Callable[[], Declared] = Declared,
+        still_max: float = 0.0,
         memory: Mapping[str, Any] | None = None,
         note: Callable[[dict[str, Any]], None] = lambda memory: None,
     ) -> None:
-        """`steady`: whether the process is alive and not stopped. `declared`: the word of its writers.
+        """`steady`: whether the process is alive, and neither stopped nor being killed. `declared`: the word
+        of its writers. `still_max`: bytes of a folder that never rests, up to which it is copied between two
+        saves.
         `memory`: a `note` of an earlier watch over the same folder; without one, all that lies there was
         restored and is complete. `note` hears of each change of what is known to be complete."""
-        self.folder, self._clocks, self._settle, self._steady = folder, clocks, settle, steady
+        self.folder, self._clocks, self._settle = folder, clocks, settle
+        self._rest = Rest(clocks, settle, steady)
         self._say, self._declared, self._note = say, declared, note
         self._scanned = scan(folder)
         self.moved = clocks.clock()  # when the folder was last seen changed
         self._rewritten: set[str] = set((memory or {}).get("rewritten", ()))
-        self._replaced = ReplacedFile(folder.with_name("versions"), folder, settle, SLOW)
-        self._kept: tuple[Piece, ...] = ()
+        self._growing: set[str] = set((memory or {}).get("growing", ()))  # names of logs
+        self._noted_growing = set(self._growing)
+        versions = {LUMP: folder.with_name("versions"), BEST: folder.with_name("best-versions")}
+        self._replaced = {key: ReplacedFile(place, folder, settle) for key, place in versions.items()}
+        self._still = StillCopies(folder, folder.with_name("still"), still_max, clocks.clock)
+        self._rhythm = SaveRhythm(settle)
+        self._kept = KeptLump(folder)
         self._verified: set[FileRow] = set()  # read twice, with a pause between
-        self._vanished: dict[str, float] = {}  # group → when a file of it was seen to have gone
         self._manifests: dict[FileRow, Mapping[str, int]] = {}
         found = self.parts()
         self._groups = found.groups
@@ -108,19 +105,24 @@ class FolderWatch:
         if memory is not None:
             self._recall(memory)
         else:
-            self._keep_restored(found)
+            self._kept.take_restored(found)
             self._write_note()
-        self._restless: float | None = None  # since when the lump has not been at rest
+        self._still.remove_older()
+        self._rhythm.look(self._groups, None)
+        self.is_restless = False  # it is worth looking often
+        self._restless: dict[str, float] = {}  # since when lump and best have not been at rest
         self._told = False
 
     def parts(self, scanned: TreeScan | None = None) -> Parts:
         """The files of the folder, as they were at the last look, by kind."""
         rows = self._scanned if scanned is None else scanned
-        return folder_parts.parts(rows, self._declared(), self._rewritten, self._manifest)
+        return folder_parts.parts(rows, self._declared(), self._rewritten, self._manifest, self._growing)
 
     def look(self) -> Parts:
         """Look at the folder, and learn what is at rest in it."""
+        self._rest.begin_look()
         self.scan()
+        self._see_ended_logs()
         found = self.parts()
         rested = self._rested
         changed = {
@@ -129,50 +131,91 @@ class FolderWatch:
         if changed:
             self._rewritten |= changed
             found = self.parts()
-        self._see_vanished(found.groups)
-        if self._steady():
+        self._rest.see_vanished(self._groups, found.groups, self._growing)
+        self._groups = dict(found.groups)
+        self._rested = {key: rows for key, rows in self._rested.items() if key in found.groups}
+        if self._rest.is_steady():
             self._learn(found)
         return found
+
+    def expect_look(self, within: float) -> None:
+        """The next look comes after so many seconds, unless we are stopped, and the process with us."""
+        self._rest.expect_look(within)
+
+    def _see_ended_logs(self) -> None:
+        """Forget logs that have come to rest, or are gone."""
+        wall = self._clocks.wall()
+        self._growing &= {r.name for r in self._scanned.rows if wall - r.mtime_ns / 1e9 < self._settle}
+        if self._growing != self._noted_growing:
+            self._write_note()
+
+    def learn_of_dead(self, alive: float) -> None:
+        """Learn what had come to rest when the process, dead by now, is last known to have lived: at a time
+        that is given, or when it wrote to the folder, and before it was seen to be killed: whoever started it
+        may live on, and print. A folder in which names came or went is not at rest."""
+        found = self.parts()
+        alive = min(max(alive, self._scanned.newest), self._clocks.wall(), self._rest.ran_until)
+        for key, rows in found.groups.items():
+            rest = alive - max(rows.newest, self._changed(rows))
+            if rest >= self._settle + max(row.size for row in rows.rows) / SLOW:
+                self._rested[key] = rows
+
+    def _changed(self, rows: TreeScan) -> float:
+        """When a name last came or went in the folders of these files."""
+        folders = {folder for row in rows.rows for folder in folder_parts.folders_of(row.name)}
+        try:
+            return max(((self.folder / folder).stat().st_mtime for folder in folders), default=0.0)
+        except OSError:
+            return float("inf")
 
     def scan(self) -> TreeScan:
         now = scan(self.folder)
         if now != self._scanned:
+            before = {row.name: row for row in self._scanned.rows}
+            pairs = [(before[row.name], row) for row in now.rows if row.name in before]
+            self._growing |= {row.name for old, row in pairs if folder_parts.is_appended(old, row)}
+            self._growing -= {row.name for old, row in pairs if row.size < old.size}
             self._scanned, self.moved = now, self._clocks.clock()
         return now
 
     def rows(self) -> list[FileRow]:
         """All files whose bytes are here, in the folder or kept."""
-        version = self._replaced.complete
-        held = [version.row] if version else []
-        return [*self._scanned.rows, *held, *(piece.row for piece in self._kept)]
+        held = [row for replaced in self._replaced.values() for row in replaced.rows]
+        return [*self._scanned.rows, *held, *self._still.rows(), *(piece.row for piece in self._kept.pieces)]
 
     def choice(self, found: Parts, *, running: bool = True) -> Choice:
         """The complete files. `running`: what is at rest now counts, too."""
-        running = running and self._steady()
+        running = running and self._rest.is_steady()
         pieces = [self._piece(row, None) for row in found.declared.rows]
+        pieces += [replace(self._piece(row, None, copied=True), log=True) for row in found.logs.rows]
         rested: dict[str, TreeScan] = {}
+        done = folder_parts.succeeded(found.units, self._changed)
         for key, rows in found.units.items():
-            whole = self._whole(key, rows, running)
-            pieces += [self._piece(row, key) for row in whole.rows]
-            if whole == rows and running:
+            whole = rows if key in done else self._whole(key, rows, running)
+            pieces += [Piece(row, self.folder, row.name, False, key, key in done) for row in whole.rows]
+            if whole == rows and running and key not in done:
                 rested[key] = rows
         complete = {piece.key for piece in pieces if piece.key}
-        lump, aged = self._lump(found.lump, complete, running), False
-        if lump is None and (aged := self._is_kept_intact()):
-            there = {piece.row.name for piece in pieces}
-            lump = [piece for piece in self._kept if piece.row.name not in there]
-        elif lump and running and self._rests(LUMP, found.lump):
-            rested[LUMP] = found.lump
-        pieces += lump or []
+        lacking: set[str] = set()
+        for key, rows in found.rewritten.items():
+            own = self._rewritten_now(key, rows, complete, running)
+            pieces += own or []
+            if own is None:
+                lacking.add(key)
+            elif own and running and self._rest.is_reached(key, rows):
+                rested[key] = rows
+        pieces, earlier = self._with_earlier(pieces, lacking, self._still_pieces(found))
         taken = {piece.row for piece in pieces}
         missing = tuple(row for rows in found.groups.values() for row in rows.rows if row not in taken)
-        return Choice(found.library, tuple(pieces), rested, missing, aged, lump is None)
+        lacks = frozenset(lacking - {piece.key for piece in earlier})
+        aged = bool(earlier) and (LUMP in lacking or LUMP in {piece.key for piece in earlier})
+        return Choice(found.library, tuple(pieces), rested, missing, aged, lacks)
 
     def everything(self) -> Choice:
         """The whole folder: its process has ended by itself."""
         self.scan()
         found = self.parts()
-        rows = folder_parts.joined(found.declared, *found.groups.values()).rows
+        rows = folder_parts.joined(found.declared, found.logs, *found.groups.values()).rows
         return Choice(found.library, tuple(Piece(row, self.folder, row.name, True, LUMP) for row in rows))
 
     def stage(self, choice: Choice, staging: Path, *, settled: bool) -> bool:
@@ -187,6 +230,8 @@ class FolderWatch:
                 else files.link_file(piece.path, to)
             ):
                 return False
+            if piece.log and to.stat().st_size < piece.row.size:  # rewritten meanwhile: not a log
+                return False
         return not settled or self._held_still(choice, staging)
 
     def is_unchanged(self, choice: Choice, staging: Path) -> bool:
@@ -198,51 +243,11 @@ class FolderWatch:
         """After a save: keep its lump, if it goes with other files, and its units. `staging` may be taken."""
         self._verified = {piece.row for piece in choice.pieces if piece.key is not None}
         self._rested.update(choice.rested)
-        if not choice.aged and not choice.lacks_lump:
-            self._forget_kept()
-            own = [piece for piece in choice.pieces if piece.key is not None]
-            if choice.has_lump and (choice.library.rows or any(p.key != LUMP for p in choice.pieces)):
-                names = {piece.row.name for piece in own}
-                for row in scan(staging).rows:
-                    if row.name not in names:
-                        (staging / row.name).unlink()
-                staging.rename(self._kept_folder)
-                self._kept = tuple(self._kept_piece(piece.row, piece.key or LUMP) for piece in own)
+        if not choice.aged and not choice.lacks:
+            self._kept.forget()
+            if choice.rewritten and (choice.library.rows or len({p.key for p in choice.pieces}) > 1):
+                self._kept.take(choice.pieces, staging)
         self._write_note()
-
-    @property
-    def _kept_folder(self) -> Path:
-        return self.folder.with_name("kept")
-
-    def _forget_kept(self) -> None:
-        shutil.rmtree(self._kept_folder, ignore_errors=True)
-        self._kept = ()
-
-    def _kept_piece(self, row: FileRow, key: str) -> Piece:
-        return Piece(row, self._kept_folder, row.name, False, key)
-
-    def _keep_restored(self, found: Parts) -> None:
-        """Keep what was restored, before a script changes it."""
-        self._forget_kept()
-        beside = found.units or found.library.rows or found.declared.rows
-        if not found.lump.rows or not beside or found.lump.size > SMALL:
-            return
-        lump = [self._piece(row, LUMP, copied=True) for row in found.lump.rows]
-        linked = [(row, key) for key, rows in found.units.items() for row in rows.rows if not row.link]
-        self._kept_folder.mkdir()
-        try:
-            whole = self.stage(Choice(pieces=tuple(lump)), self._kept_folder, settled=False)
-            for row, _ in linked:
-                to = self._kept_folder / row.name
-                to.parent.mkdir(parents=True, exist_ok=True)
-                os.link(self.folder / row.name, to)
-        except OSError:  # no room, or no hard links: the lump must come to rest again
-            whole = False
-        if whole:
-            kept = [*((piece.row, LUMP) for piece in lump), *linked]
-            self._kept = tuple(self._kept_piece(row, key) for row, key in kept)
-        else:
-            self._forget_kept()
 
     def _manifest(self, mark: FileRow) -> Mapping[str, int]:
         """Names and sizes that a mark has for the files of its unit; none if it is older than that."""
@@ -255,60 +260,81 @@ class FolderWatch:
         learned = False
         for key, rows in found.groups.items():
             largest = max(row.size for row in rows.rows)
-            if self._rest(key, rows) >= self._settle + largest / SLOW and self._rested.get(key) != rows:
+            if self._rest.of(key, rows) >= self._settle + largest / SLOW and self._rested.get(key) != rows:
                 self._rested[key], learned = rows, True
-        clock, wall, before = self._clocks.clock(), self._clocks.wall(), self._replaced.complete
-        if not found.lump.rows or self._rests(LUMP, found.lump):
-            self._replaced.rest()
-            self._restless = None
-        else:
-            self._replaced.look(found.lump, found.units, clock, wall)
-            self._tell_restless(found, clock)
-        if learned or self._replaced.complete is not before:
+        clock, wall = self._clocks.clock(), self._clocks.wall()
+        for key, rows in found.rewritten.items():
+            if not rows.rows or self._rest.is_reached(key, rows):
+                self._replaced[key].rest()
+                self._restless.pop(key, None)
+            else:
+                learned |= self._replaced[key].look(rows, found.units, wall)
+                self._tell_restless(key, rows, found.units, clock)
+        learned |= self._copy_still(found.groups, wall)
+        if learned:
             self._write_note()
+            self._still.remove_older()
 
-    def _see_vanished(self, groups: Mapping[str, TreeScan]) -> None:
-        """Remember when a file has gone: what is being removed has old files, and is not at rest."""
-        now = self._clocks.clock()
-        for key in {*groups, LUMP}:
-            names = {row.name for row in groups.get(key, NOTHING).rows}
-            if any(row.name not in names for row in self._groups.get(key, NOTHING).rows):
-                self._vanished[key] = now
-        self._groups = dict(groups)
-        self._rested = {key: rows for key, rows in self._rested.items() if key in groups}
-
-    def _rest(self, key: str, rows: TreeScan) -> float:
-        """Seconds since anything happened to these files."""
-        gone = self._clocks.clock() - self._vanished.get(key, float("-inf"))
-        return min(self._clocks.wall() - rows.newest, gone)
-
-    def _rests(self, key: str, rows: TreeScan) -> bool:
-        return self._rest(key, rows) >= self._settle
+    def _copy_still(self, groups: Mapping[str, TreeScan], wall: float) -> bool:
+        """Copy a folder that does not rest, if it is between two saves. Whether there is news to note."""
+        rested = all(self._rested.get(key) == rows for key, rows in groups.items())
+        self.is_restless = not rested and self._still.are_possible(groups)
+        if rested:
+            return self._still.forget()
+        if self.is_restless:
+            self._rhythm.look(groups, self._still.is_closed)
+        if not self.is_restless or not self._rhythm.is_between_saves(wall):
+            return False
+        return self._still.take(groups, lambda: self.parts(scan(self.folder)).groups)
 
     def _whole(self, key: str, rows: TreeScan, running: bool) -> TreeScan:
         """Files of a group that are complete: all if it is at rest, else those that were, if untouched."""
-        if running and self._rests(key, rows):
+        if running and self._rest.is_reached(key, rows):
             return rows
-        before = self._rested.get(key, NOTHING)
+        before = self._without_logs(self._rested.get(key, NOTHING))
         return before if folder_parts.holds(rows, before) else NOTHING
 
-    def _lump(self, rows: TreeScan, complete: set[str], running: bool) -> list[Piece] | None:
-        """The lump, complete; None if it is not, and no version of its only changing file is."""
-        whole = self._whole(LUMP, rows, running)
-        if whole.rows or (not rows.rows and self._rests(LUMP, rows)):
-            return [self._piece(row, LUMP, copied=True) for row in whole.rows]
-        version = self._replaced.usable(rows, complete)
+    def _without_logs(self, rows: TreeScan) -> TreeScan:
+        return TreeScan(tuple(row for row in rows.rows if row.name not in self._growing))
+
+    def _rewritten_now(
+        self, key: str, rows: TreeScan, complete: set[str], running: bool
+    ) -> list[Piece] | None:
+        """Lump or best, complete; None if it is not, and no version of its only changing file is."""
+        whole = self._whole(key, rows, running)
+        if whole.rows or (not rows.rows and self._rest.is_emptied(key)):
+            return [self._piece(row, key, copied=True) for row in whole.rows]
+        version = self._replaced[key].usable(rows, complete)
         if version is None:
             return None
-        beside = [self._piece(row, LUMP, copied=True) for row in version.beside.rows]
-        return [Piece(version.row, version.path.parent, version.path.name, False, LUMP), *beside]
+        beside = [self._piece(row, key, copied=True) for row in version.beside.rows]
+        return [Piece(version.row, version.path.parent, version.path.name, False, key), *beside]
+
+    def _with_earlier(
+        self, pieces: list[Piece], lacking: set[str], still: list[Piece]
+    ) -> tuple[list[Piece], list[Piece]]:
+        """Complete files with earlier ones where lump or best are not complete; what is from earlier.
+        `still`: a copy from between two saves. It counts if it is newer than all that is complete."""
+        kept = self._kept.intact()
+        kept = still if still and _newest(still) >= _newest(kept) else kept
+        wanted, newer = set(lacking), _newest(still) > _newest(pieces)
+        if newer or LUMP in lacking:
+            wanted |= {piece.key for piece in kept if piece.key not in (None, BEST)}
+        if newer and LUMP in wanted:
+            pieces = [piece for piece in pieces if piece.key != LUMP]
+        names = {piece.row.name for piece in pieces}
+        earlier = [piece for piece in kept if piece.key in wanted and piece.row.name not in names]
+        return pieces + earlier, earlier
+
+    def _still_pieces(self, found: Parts) -> list[Piece]:
+        copy = self._still.usable(found.groups)
+        if copy is None:
+            return []
+        groups = copy.groups.items()
+        return [Piece(row, copy.place, row.name, False, key) for key, rows in groups for row in rows.rows]
 
     def _piece(self, row: FileRow, key: str | None, *, copied: bool = False) -> Piece:
         return Piece(row, self.folder, row.name, copied, key)
-
-    def _is_kept_intact(self) -> bool:
-        """Whether the last complete lump is here, and nobody has written to the units beside it."""
-        return bool(self._kept) and all(files.is_as(piece.path, piece.row) for piece in self._kept)
 
     def _held_still(self, choice: Choice, staging: Path) -> bool:
         fresh = [piece for piece in choice.pieces if self._is_to_verify(piece)]
@@ -326,7 +352,11 @@ class FolderWatch:
             return False
         now = self.parts(scan(self.folder))
         there = {row for rows in now.groups.values() for row in rows.rows}
-        own = {piece.row for piece in choice.pieces if piece.key is not None and piece.root == self.folder}
+        own = {
+            piece.row
+            for piece in choice.pieces
+            if piece.key is not None and piece.root == self.folder and not piece.done
+        }
         return own <= there and all(now.groups.get(key) == rows for key, rows in choice.rested.items())
 
     def _is_to_verify(self, piece: Piece) -> bool:
@@ -334,47 +364,54 @@ class FolderWatch:
         verified = not piece.copied and piece.row in self._verified
         return piece.key is not None and not piece.row.link and not verified
 
-    def _tell_restless(self, found: Parts, clock: float) -> None:
+    def _tell_restless(self, key: str, rows: TreeScan, units: Mapping[str, TreeScan], clock: float) -> None:
         """Say once that the script writes so often that its files are never complete."""
-        if self._restless is None:
-            self._restless = clock
-        busy = self._replaced.usable(found.lump, found.units) is None
-        if self._told or not busy or clock - self._restless < RESTLESS * self._settle:
+        since, replaced = self._restless.setdefault(key, clock), self._replaced[key]
+        saved = replaced.usable(rows, units) or self._still.usable({key: rows})
+        if self._told or saved or clock - since < RESTLESS * self._settle:
             return
         self._told = True
-        name = max(found.lump.rows, key=lambda row: row.mtime_ns).name
+        wall = self._clocks.wall()
+        young = sorted(row.name for row in rows.rows if wall - row.mtime_ns / 1e9 < self._settle)
+        several, names = len(young) > 1, ", ".join(young[:NAMED]) + " and more" * (len(young) > NAMED)
+        verb, they = ("are", "they are never unchanged") if several else ("is", "it is never unchanged")
+        advice = (
+            "save them in one file, written to a temporary name and then renamed"
+            if several
+            else "write to a temporary name, then rename"
+        )
         self._say(
-            f"{name} is rewritten so often that it never rests for {self._settle:g} s, and is not saved: "
-            "write to a temporary name, then rename; or write each save to a name with its step, like "
-            "checkpoint-20.pt"
+            f"{names} {verb} rewritten so often that {they} for {self._settle:g} s, and {verb} not saved: "
+            f"{advice}; or write each save to a name with its step, like checkpoint-20.pt"
         )
 
     def _write_note(self) -> None:
+        self._noted_growing = set(self._growing)
         self._note(
             {
                 "rested": {key: _as_lists(rows.rows) for key, rows in self._rested.items()},
                 "rewritten": sorted(self._rewritten),
-                "version": self._replaced.note(),
-                "kept": _by_key(self._kept),
+                "growing": sorted(self._growing),
+                "version": self._replaced[LUMP].note(),
+                "best": self._replaced[BEST].note(),
+                "kept": self._kept.note(),
+                "still": self._still.note(),
             }
         )
 
     def _recall(self, memory: Mapping[str, Any]) -> None:
         rested = memory.get("rested", {})
         self._rested = {str(key): _as_scan(rows) for key, rows in rested.items()}
-        self._replaced.recall(memory.get("version", {}))
-        self._kept = tuple(
-            self._kept_piece(row, str(key))
-            for key, rows in memory.get("kept", {}).items()
-            for row in _as_scan(rows).rows
-        )
+        self._replaced[LUMP].recall(memory.get("version", {}))
+        self._replaced[BEST].recall(memory.get("best", {}))
+        self._still.recall(memory.get("still", ()))
+        self._kept.recall(memory.get("kept", {}))
 
 
-def _by_key(pieces: Iterable[Piece]) -> dict[str, list[Any]]:
-    found: dict[str, list[Any]] = {}
-    for piece in pieces:
-        found.setdefault(str(piece.key), []).append(piece.row.as_list())
-    return found
+def _newest(pieces: Iterable[Piece]) -> float:
+    """When the newest file that must be complete was written, those named after the best aside."""
+    own = (piece.row.mtime_ns for piece in pieces if piece.key not in (None, BEST))
+    return max(own, default=0) / 1e9
 
 
 def _as_lists(rows: Iterable[FileRow]) -> list[Any]:

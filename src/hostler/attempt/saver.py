@@ -33,6 +33,7 @@ from hostler.store import Store
 
 PAYS = 10  # times the seconds that sending took, after which a new file need not wait for `every`
 AGAIN = 15.0  # seconds after which a save that failed is tried again
+OFTEN = 0.1  # seconds between two looks at a folder that does not rest: there are but moments between saves
 NAMED = 3  # files that a message names
 
 
@@ -95,7 +96,8 @@ class Saver:
         self._say, self._clock = say, clock
         found = watch.parts()
         self._saved = found.all if known is None else known
-        self._saved_lump = bool(watch.parts(self._saved).lump.rows)
+        rewritten = watch.parts(self._saved).rewritten
+        self._saved_rewritten = {key for key, rows in rewritten.items() if rows.rows}
         self._families: set[str] = set()  # names of files that this attempt has saved, numbers aside
         self._last, self._kept = float("-inf"), clock()
         self._failed = False  # the last save
@@ -134,7 +136,7 @@ class Saver:
     def tick(self) -> None:
         """Save if it is time, and something new is complete."""
         found = self._watch.look()
-        if not _news(found.all, self._saved):
+        if not _news(found.progress, self._saved):
             return
         choice = self._watch.choice(found)
         due = self._hurried or self._clock() - self._last >= self._interval(found, choice)
@@ -145,7 +147,7 @@ class Saver:
         """Save as soon as nobody is writing, whatever time it is: when the folder was last written to, by the
         wall clock. None if all there is has been saved."""
         now = scan(self._watch.folder)
-        self._hurried = _news(self._watch.parts(now).all, self._saved)
+        self._hurried = _news(self._watch.parts(now).progress, self._saved)
         if self._hurried:
             self._wake.set()
         return now.newest if self._hurried else None
@@ -161,13 +163,18 @@ class Saver:
             self._say(f"checkpoint not saved, will try again: {error}")
         return True
 
-    def final(self, *, trusted: bool, finished: Record | None = None) -> Checkpoint | None:
-        """The process has exited. `trusted`: by itself, so that what it wrote is whole."""
+    def final(
+        self, *, trusted: bool, finished: Record | None = None, alive: float = 0.0
+    ) -> Checkpoint | None:
+        """The process has exited. `trusted`: as it meant to, so that what it wrote is whole. `alive`: when it
+        is known to have lived, and was not stopped."""
         if trusted or finished is not None:
             choice = self._watch.everything()
             new = bool(choice.rows.rows) and choice.rows != self._saved
         else:
             self._watch.scan()
+            if alive:
+                self._watch.learn_of_dead(alive)
             choice = self._watch.choice(self._watch.parts(), running=False)
             self._tell_missing(choice)
             new = self._is_progress(choice)
@@ -182,7 +189,7 @@ class Saver:
 
     def _is_progress(self, choice: Choice) -> bool:
         """Whether a checkpoint of these files has something new, and lacks nothing that the last one has."""
-        return _news(choice.rows, self._saved) and not (choice.lacks_lump and self._saved_lump)
+        return _news(choice.progress, self._saved) and not (choice.lacks & self._saved_rewritten)
 
     def _tell_missing(self, choice: Choice) -> None:
         saved = set(self._saved.rows)
@@ -206,7 +213,10 @@ class Saver:
 
     def _loop(self, tick: float) -> None:
         while not self._closed:
-            self._wake.wait(tick / 4 if self._hurried else tick)
+            wait = tick / 4 if self._hurried else tick
+            wait = min(wait, OFTEN) if self._watch.is_restless else wait
+            self._watch.expect_look(wait)
+            self._wake.wait(wait)
             self._wake.clear()
             if not self._closed and not self.try_tick():
                 self._closed = True
@@ -247,7 +257,7 @@ class Saver:
             shutil.rmtree(staging, ignore_errors=True)
         self._families |= _families(choice.rows, self._saved)
         self._sending, self._saved, self._hurried, self._failed = None, choice.rows, False, False
-        self._saved_lump = choice.has_lump
+        self._saved_rewritten = choice.rewritten
         self.commits, self._last = self.commits + 1, self._clock()
         self._took = self._last - begun
         self._tell_slowness(choice)

@@ -1,7 +1,8 @@
-"""The saver of a run by hand. Loaded when there is something to save; a run that only logs never loads it.
+"""The saver of a run by hand, and that of what a killed process left. A run that only logs never loads it.
 
-A note on the local disk says in which state the script's own files were last seen at rest. Whoever starts the
-script after a kill takes those that are still in that state: others may be half written.
+A note on the local disk says in which state the script's own files were last seen at rest. Whoever delivers
+them after a kill takes those that are still in that state, and those that came to rest before the last sign
+of life: others may be half written.
 """
 
 from __future__ import annotations
@@ -9,7 +10,6 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 from hostler.attempt.delivery import Delivery
@@ -34,7 +34,7 @@ def living(
     say: Callable[[str], None],
 ) -> Saver:
     """The saver of this process. All that is in the folder is new, unless it was restored just now."""
-    note = partial(handoff.write, _note(delivery))
+    note = partial(handoff.write, delivery.folder.rested)
     watch = _watch(delivery, timing, steady, say, None if delivery.restored else {}, note)
     return _saver(delivery, policy, watch, say, None if delivery.restored else NOTHING, 0)
 
@@ -52,9 +52,11 @@ def left_behind(
     places = filter(None, map(layout.split_checkpoint, keys))
     used = [step for attempt, step in places if attempt == number]
     saved = [place for place in checkpoints.committed(delivery.store, run) if place.attempt == number]
-    newest = checkpoints.read(delivery.store, run, saved[0]).record["files"] if saved else []
-    noted = handoff.read(_note(delivery)) or {}
+    begun = delivery.restored.record["files"] if delivery.restored else []
+    newest = checkpoints.read(delivery.store, run, saved[0]).record["files"] if saved else begun
+    noted = handoff.read(delivery.folder.rested) or {}
     watch = _watch(delivery, timing, lambda: False, say, noted, lambda memory: None)
+    watch.learn_of_dead(delivery.last_sign)
     here = {_told(row.record()): row for row in watch.rows()}
     known = [here.get(_told(row)) or _elsewhere(row) for row in newest]
     return _saver(delivery, policy, watch, say, TreeScan(tuple(known)), max(used, default=0))
@@ -106,12 +108,8 @@ def _covered(delivery: Delivery, record: Mapping[str, Any]) -> Record:
     uploader = delivery.uploader
     facts: Record = uploader.covered(record.get("points") if record.get("world", 1) == 1 else None)
     if record.get("finished") is not None:
-        facts |= {"finished": True, "result": {"summary": record["finished"], "metrics": uploader.totals}}
+        facts |= {"finished": True, "result": {"summary": record["finished"], **delivery.result}}
     return facts
-
-
-def _note(delivery: Delivery) -> Path:
-    return delivery.folder.folder / "rested.json"
 
 
 def _told(row: Record) -> tuple[Any, ...]:

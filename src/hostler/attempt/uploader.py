@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -46,7 +46,7 @@ class PointFinder(Protocol):
 
     def close(self, now: float) -> list[Point]: ...
 
-    def continue_from(self, step: int) -> None: ...
+    def continue_from(self, step: int, rounds: int = 0) -> None: ...
 
     def settle(self) -> list[Point]:
         """Points that wait for what comes next."""
@@ -60,7 +60,7 @@ class PointFinder(Protocol):
 
 
 @dataclass(frozen=True)
-class Output:
+class ProcessOutput:
     """The output of a process: the file it is printed to, and the way from there to the store."""
 
     file: Path
@@ -80,16 +80,14 @@ class Uploader:
         clock: Callable[[], float],
         wall: Callable[[], float],
         interest: Interest | None = None,
-        output: Output | None = None,
-        known: Collection[Point] = (),
+        output: ProcessOutput | None = None,
+        known: Sequence[Point] = (),
     ) -> None:
         """`points`: the file that rank 0 logs to. `output`: None where nobody captures what is printed.
-        `known`: points in that file that the store has already."""
+        `known`: points that the store has already, all of the attempt, in order."""
         self._points, self._writer, self._output = PointFolder(points), writer, output
         self._log = _Follower(output.file) if output else None
-        self._queue = _UploadQueue(
-            writer, output.writer if output else None, {(p.time, p.step) for p in known}
-        )
+        self._queue = _UploadQueue(writer, output.writer if output else None, known)
         self._logged = _Logged()
         self._timing, self._clock, self._wall = timing, clock, wall
         self._interest = interest or Interest()
@@ -97,13 +95,16 @@ class Uploader:
         self._started = self._flushed = clock()
         self._exited = False
         self.totals: dict[str, dict[str, float]] = {}  # never changed, only replaced: readers need no lock
+        self.use: dict[
+            str, float
+        ] = {}  # of CPU, memory and GPU, as last measured; never changed, only replaced
         self.observer: Callable[[list[Point]], None] = lambda points: None  # sees points as they come
         self.shown: Callable[[list[Point]], None] = lambda points: None  # the same, and the worker's own
         self.tail = b""  # the end of what the process itself printed
         self.moved = clock()  # when anything new was last seen
         self.steps = 0
         self.measured = False  # whether a first point has come
-        self._told = False  # whether the log says that metrics were read from the output
+        self._told = bool(known)  # whether the log says that metrics were read from the output
 
     def tick(self) -> None:
         """Read what is new, and send it if it is time; raises if the store cannot be reached, and what could
@@ -153,7 +154,8 @@ class Uploader:
 
     def note(self, line: str) -> None:
         """A line of the worker's own in the run's log."""
-        self._queue.add_text(f"[hostler] {self.hide(line)}\n".encode("utf-8", "surrogateescape"))
+        text = f"[hostler] {self.hide(line)}\n".encode("utf-8", "surrogateescape")
+        self._queue.add_line(text, apart=not self._exited)
 
     def hide(self, text: str) -> str:
         """The text without secret values."""
@@ -162,47 +164,54 @@ class Uploader:
     def add(self, point: Point) -> None:
         """A point of the worker's own: use of CPU, memory, GPU."""
         self._queue.add_points([point])
+        self.use = dict(point.values)
         self.shown([point])
 
     def start_over(self) -> None:
         """The attempt begins at the beginning: what attempts before it measured is not of its curve."""
         self._writer.continue_from(None)
 
-    def continue_from(self, origin: Origin, covered: Mapping[str, Any]) -> None:
-        """The attempt goes on from a checkpoint that covers this much."""
+    def continue_from(self, origin: Origin, covered: Mapping[str, Any], rounds: int = 0) -> None:
+        """The attempt goes on from a checkpoint that covers this much. `rounds`: of a boosted model in it."""
         self._writer.continue_from(origin)
-        self.count_on(covered)
-        if self._output:
-            self._output.picker.continue_from(self.steps + 1)
-        self._told = bool(self.totals)
+        self.count_on(covered, rounds)
 
     @property
     def recognised(self) -> list[str]:
         """Metrics that were read from lines of common tools."""
         return self._output.picker.recognised if self._output else []
 
-    def count_on(self, covered: Mapping[str, Any]) -> None:
+    def count_on(self, covered: Mapping[str, Any], rounds: int = 0) -> None:
         """Count steps and totals on from those of the checkpoint that the attempt went on from."""
         self.steps = int(covered.get("metric_step", 0))
         self.totals = {name: dict(row) for name, row in covered.get("totals", {}).items()}
+        if self._output:
+            self._output.picker.continue_from(self.steps + 1, rounds)
+        self._told = bool(self.totals)
+
+    @property
+    def curve(self) -> list[Point] | None:
+        """All points of the run that are in the store; None where they are only there."""
+        return self._writer.whole
 
     def last_values(self) -> dict[str, float]:
-        """The newest value of each of the first 50 metrics, for the heartbeat."""
-        return {name: row["last"] for name, row in list(self.totals.items())[:50]}
+        """The newest value of each of the first 50 metrics, and what is used now, for the heartbeat."""
+        return {name: row["last"] for name, row in list(self.totals.items())[:50]} | self.use
 
     def _read(self) -> None:
         with self._reading:
             while points := self._points.read():
                 self.moved = self._clock()
-                begin = self._take(points)
+                places = self._take(points)
                 if self._output:
                     self._output.picker.stand_down()
                 if self._points.is_first:
-                    self._logged.add(begin, len(points))
+                    for place, count in places:
+                        self._logged.add(place, count)
             if self._output and self._log:
                 self._read_output(self._output, self._log)
 
-    def _read_output(self, output: Output, log: _Follower) -> None:
+    def _read_output(self, output: ProcessOutput, log: _Follower) -> None:
         while self._queue.held < HELD and (piece := log.read(PIECE)):
             self.moved = self._clock()
             self._keep(output.mask.feed(piece))
@@ -220,15 +229,15 @@ class Uploader:
             self._queue.add_text(text)
             self.tail = (self.tail + text)[-TAIL:]
 
-    def _take(self, points: list[Point]) -> int:
-        begin = self._queue.add_points(points)
+    def _take(self, points: list[Point]) -> list[tuple[int, int]]:
+        places = self._queue.add_points(points)
         if points:
             self.measured = True
             self.observer(points)
             self.shown(points)
             self.steps = max(self.steps, max(point.step for point in points))
             self.totals = add_up(self.totals, summary(points))
-        return begin
+        return places
 
     def _interval(self) -> float:
         age = self._clock() - self._started
@@ -239,14 +248,16 @@ class Uploader:
 class _UploadQueue:
     """Text and points on their way to the store, in order, each once. Filling it never waits for that."""
 
-    def __init__(
-        self, points: MetricWriter, text: LogWriter | None, known: Collection[tuple[float, int]]
-    ) -> None:
-        self._point_writer, self._text_writer, self._known = points, text, known
+    def __init__(self, points: MetricWriter, text: LogWriter | None, known: Sequence[Point]) -> None:
+        self._point_writer, self._text_writer = points, text
+        self._known: dict[tuple[object, ...], list[int]] = {}  # places of points in the store, the last first
+        for place in range(len(known) - 1, -1, -1):
+            self._known.setdefault(_content(known[place]), []).append(place)
         self._filling, self._sending = threading.Lock(), threading.RLock()
         self._text: list[bytes] = []
+        self._ended = True  # whether the text so far ends with a line
         self._points: list[Point] = []
-        self._added = 0
+        self._added = len(known)
         self._sent_text = b""  # not known to have arrived
         self._sent_points: list[Point] = []
 
@@ -264,14 +275,35 @@ class _UploadQueue:
     def add_text(self, text: bytes) -> None:
         with self._filling:
             self._text.append(text)
+            self._ended = text.endswith(b"\n")
 
-    def add_points(self, points: list[Point]) -> int:
-        """Returns the number, within the attempt, of the first of them."""
-        new = [p for p in points if (p.time, p.step) not in self._known] if self._known else points
+    def add_line(self, line: bytes, *, apart: bool) -> None:
+        """Add a line that is not the process's. `apart`: that may go on with its last line, so this one goes
+        before it, unless it was sent already."""
         with self._filling:
-            self._points += new
-            self._added += len(points)
-            return self._added - len(points)
+            text = b"".join(self._text)
+            at = max(text.rfind(b"\n"), text.rfind(b"\r")) + 1 if apart else 0
+            before, rest = (text[:at], text[at:]) if at else (text, b"")
+            ended = before.endswith(b"\n") if before else self._ended
+            self._text = [before + (b"" if ended else b"\n") + line + rest]
+            self._ended = not rest
+
+    def add_points(self, points: list[Point]) -> list[tuple[int, int]]:
+        """Returns their numbers within the attempt: the first of each stretch, and how many follow on."""
+        with self._filling:
+            if not self._known:
+                self._points += points
+                self._added += len(points)
+                return [(self._added - len(points), len(points))]
+            return [(self._place(point), 1) for point in points]
+
+    def _place(self, point: Point) -> int:
+        """The number of a point, which is added unless the store has it."""
+        if places := self._known.get(_content(point)):
+            return places.pop()
+        self._points.append(point)
+        self._added += 1
+        return self._added - 1
 
     def send(self) -> None:
         """All of it into the store; raises if that cannot be reached, and nothing is lost."""
@@ -294,6 +326,11 @@ class _UploadQueue:
             if not self._sent_points:
                 self._sent_points, self._points = self._points, []
             return bool(self._sent_points)
+
+
+def _content(point: Point) -> tuple[object, ...]:
+    """A point but for its time: one that was printed gets another when it is read again."""
+    return point.step, *((name, repr(float(value))) for name, value in sorted(point.values.items()))
 
 
 class _Logged:

@@ -15,7 +15,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from hostler.spec.units import show_size
+from hostler.spec.units import counted, show_size
 
 CACHES = frozenset(
     {
@@ -75,6 +75,24 @@ def look(folder: Path) -> Look:
     return found
 
 
+def is_free(folder: Path, name: str) -> bool:
+    """Whether a file of this name can be put into a folder that is there, by itself and not by a link."""
+    path = folder / name
+    inside = os.path.realpath(path.parent) == os.path.join(
+        os.path.realpath(folder), *path.parts[len(folder.parts) : -1]
+    )
+    return inside and path.parent.is_dir() and not os.path.lexists(path)
+
+
+def note(found: Look, folder: Path, name: str) -> None:
+    """Add a file of the folder to a look at it."""
+    try:
+        facts = os.lstat(folder / name)
+    except OSError:
+        return
+    found[name] = facts.st_size, facts.st_mtime_ns
+
+
 def _facts(entry: os.DirEntry[str]) -> tuple[int, int] | str:
     """'' of what is neither a file nor a link, or gone."""
     try:
@@ -108,7 +126,7 @@ def _made(root: str, name: str) -> Made | None:
 
 
 @dataclass(frozen=True)
-class Group:
+class FileGroup:
     """Files below one name at the top of the working folder; a folder's ends in '/'."""
 
     name: str
@@ -120,18 +138,20 @@ class Group:
 
     def __str__(self) -> str:
         count = len(self.files)
-        return f"{shown(self.name)} ({count} file{'s' * (count != 1)}, {_in_words(self.size)})"
+        return f"{shown(self.name)} ({counted(count, 'file')}, {_in_words(self.size)})"
 
 
-def choose(made: Sequence[Made], room: float) -> tuple[list[Made], list[Group]]:
+def choose(made: Sequence[Made], room: float) -> tuple[list[Made], list[FileGroup]]:
     """Files that fit into so many bytes, and the groups that do not."""
     below: dict[str, list[Made]] = {}
     for file in made:
         top, slash, _ = file.name.partition("/")
         below.setdefault(top + slash, []).append(file)
     kept: list[Made] = []
-    left: list[Group] = []
-    for group in sorted((Group(name, tuple(files)) for name, files in below.items()), key=lambda g: g.size):
+    left: list[FileGroup] = []
+    for group in sorted(
+        (FileGroup(name, tuple(files)) for name, files in below.items()), key=lambda g: g.size
+    ):
         if group.size <= max(room, 0):
             room -= group.size
             kept += group.files
@@ -140,13 +160,13 @@ def choose(made: Sequence[Made], room: float) -> tuple[list[Made], list[Group]]:
     return sorted(kept, key=lambda file: file.is_link), left
 
 
-def not_kept(groups: Collection[Group], limit: float, *, hurried: bool = False) -> list[str]:
+def not_kept(groups: Collection[FileGroup], limit: float, *, hurried: bool = False) -> list[str]:
     """The line that says what was not kept, and how it would be. `hurried`: for want of time alone."""
     if not groups:
         return []
     named, verb = ", ".join(map(str, groups)), "is" if len(groups) == 1 else "are"
     if hurried:
-        return [f"not kept: {named} {verb} too much to send: the worker had to go"]
+        return [f"not kept: {named} could not be sent before the worker had to leave"]
     names = ", ".join(_entry(group.name) for group in groups)
     over = f"{verb} over the limit of {_in_words(int(limit))}"
     return [f"not kept: {named} {over}; add  outputs: [{names}]  or  outputs: none  to hostler.yaml"]

@@ -8,10 +8,12 @@ capacity.py      machines in groups by region, and a launch while they fill
 images.py        the seam to clouds that make images
 prices.py        the price of a fleet, by its platform
 doctor.py        findings of `hostler doctor`; programs asked for one line
+fleet_files.py   a platform's example of a fleet, filled in with what is found here
 privatefile.py   a file that only its user can read, for secrets
 terminal.py      commands of a backend, typed on this machine
 over.py          commands of a backend, typed on another machine
 fetch.py         HTTP requests of a machine's first program; objects of Google's storage
+store_check.py   opens the store with the worker's client before a worker starts
 metadata.py      Google's metadata server, asked from a VM or a pod
 agents.py        asks `worker/agent.py` on each machine of a fleet
 local/           background processes of this machine

@@ -70,7 +70,7 @@ class Agents:
         """Facts about the machine and what it sees; a refusal is its `problem`."""
         try:
             facts = self.ask(host, "facts", cache=cache, path=question.path).header
-            unreached = self._unreached(host, question, cache) if question.store else ""
+            unreached = self.unreached(host, question, cache) if question.store else ""
         except HostError as error:
             return MachineInfo(str(host), error.message, error.hint)
         return MachineInfo(
@@ -87,7 +87,8 @@ class Agents:
             cache=facts["cache"],
         )
 
-    def _unreached(self, host: SshTarget, question: Question, cache: str | None) -> str:
+    def unreached(self, host: SshTarget, question: Question, cache: str | None) -> str:
+        """Why a worker there could not use the store; '' if it can."""
         wheels = self.bring(host, question.wheels.get(str(host), ()), cache)
         body = json.dumps(dict(question.variables)).encode()
         answer = self.ask(host, "reach", body, cache=cache, store=question.store, wheels=wheels)

@@ -208,6 +208,11 @@ class Host(Protocol):
     name: str  # of its platform, for messages only
     comes_with_launch: bool  # it was made for one launch, and is released with it
 
+    def place(self) -> tuple[str, int]:
+        """Name of this place on its platform, and a number that grows with each worker that has it: a task of
+        a queue, a pod's index, a VM's name. Only where the platform starts the next one when the one before
+        is gone; else ("", 0)."""
+
     def watch(self, on_notice: Callable[[], None]) -> None:
         """Have `on_notice` called once, when the platform announces that it will take this machine away."""
 
@@ -229,6 +234,14 @@ class Host(Protocol):
 
     def report(self, state: str) -> None:
         """Tell whoever watches the launch."""
+
+    def job(self) -> str:
+        """Name by which a host of this platform can ask later how this worker ended; '' if it cannot."""
+
+    def fate(self, job: str) -> str:
+        """End of the worker of a job that died hard, in one word: memory, disk-full, evicted, preempted,
+        timeout, cancelled, node-fail, which the platform's own words may follow after a colon; '' where it
+        does not tell."""
 
     def leave(self) -> None:
         """Release this machine alone."""
@@ -275,6 +288,22 @@ class Named(Protocol):
 
     def targets(self, fleet: Fleet) -> Sequence[SshTarget]:
         """The machines of a fleet, as ssh reaches them; each once. Pure."""
+
+
+@runtime_checkable
+class Timed(Protocol):
+    """A cloud that remembers when machines came and went."""
+
+    def lives(self, fleet: Fleet, number: int, now: float) -> Mapping[str, tuple[float, float]]:
+        """Machine → from when to when it was there, of one launch; those that it remembers."""
+
+
+@runtime_checkable
+class Informed(Protocol):
+    """A backend that may ask its platform before it chooses machines."""
+
+    def informed(self, fleet: Fleet, buckets: Sequence[str]) -> Fleet:
+        """The fleet with what the platform tells: quotas, and where these buckets are."""
 
 
 @runtime_checkable

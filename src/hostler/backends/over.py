@@ -12,7 +12,7 @@ from dataclasses import asdict
 
 from hostler.backends.agents import Agents
 from hostler.backends.base import MachineInfo, Question
-from hostler.backends.privatefile import Kept
+from hostler.backends.privatefile import PrivateContent
 from hostler.backends.terminal import NO_MORE, NOT_PASSED, PATIENCE, Ran, no_folder
 from hostler.remote.target import SshTarget
 
@@ -62,7 +62,7 @@ class Over:
     def bring(self, files: Sequence[str]) -> None:
         self._agents.bring(self._target, files, self._cache)
 
-    def keep(self, name: str, kept: Kept) -> None:
+    def keep(self, name: str, kept: PrivateContent) -> None:
         body = json.dumps(asdict(kept)).encode()
         self._agents.ask(self._target, "keep-secrets", body, cache=self._cache, name=name)
 

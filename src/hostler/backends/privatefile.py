@@ -26,7 +26,7 @@ _OTHERS = stat.S_IRWXG | stat.S_IRWXO
 
 
 @dataclass(frozen=True)
-class Kept:
+class PrivateContent:
     """Content of such a file."""
 
     secrets: Mapping[str, str] = field(default_factory=dict, repr=False)
@@ -40,12 +40,12 @@ def folder() -> Path:
     return env.cache_dir() / FOLDER
 
 
-def keep_new(fleet: str, kept: Kept) -> Path:
+def keep_new(fleet: str, kept: PrivateContent) -> Path:
     """In a new file of this fleet."""
     return keep(name_of(fleet, secrets.token_hex(8)), kept)
 
 
-def keep(name: str, kept: Kept) -> Path:
+def keep(name: str, kept: PrivateContent) -> Path:
     """In the file of this name, whole or not at all."""
     place = folder() / name
     fresh = place.with_name(f".{name}.{secrets.token_hex(6)}.tmp")
@@ -55,7 +55,7 @@ def keep(name: str, kept: Kept) -> Path:
         fresh.replace(place)
     except OSError as error:
         raise MachineError(
-            f"secrets cannot be kept at {place}: {error.strerror}", "free space or rights there"
+            f"secrets cannot be kept at {place}: {error.strerror}", "free space there, or fix its rights"
         ) from None
     finally:
         with suppress(OSError):
@@ -63,13 +63,13 @@ def keep(name: str, kept: Kept) -> Path:
     return place
 
 
-def read(place: Path) -> Kept:
+def read(place: Path) -> PrivateContent:
     try:
         handle = os.open(place, os.O_RDONLY | os.O_NOFOLLOW)
         with os.fdopen(handle, "rb") as file:
             _check(place, os.fstat(handle))
             found = json.loads(file.read())
-            return Kept(found["secrets"], found["variables"])
+            return PrivateContent(found["secrets"], found["variables"])
     except FileNotFoundError:
         raise MissingError(
             f"the secrets of this launch are gone: {place} does not exist here",

@@ -29,9 +29,12 @@ def parse_project(document: Document, root: Path) -> Project:
     return parse.parse_project(document, root, kinds())
 
 
-def load_sweep(path: Path, project: Project, *, commanded: bool = True) -> SweepFile:
-    """The sweep a file describes, in this project. `commanded`: it must have a command."""
-    return sweepfile.load_sweep(path, project, kinds(), commanded=commanded)
+def load_sweep(
+    path: Path, project: Project, *, commanded: bool = True, program: tuple[str, ...] | None = None
+) -> SweepFile:
+    """The sweep a file describes, in this project. `commanded`: it must have a command; `program` is it where
+    neither file nor project names one."""
+    return sweepfile.load_sweep(path, project, kinds(), commanded=commanded, program=program)
 
 
 def parse_sweep(document: Document, project: Project, path: Path) -> SweepFile:

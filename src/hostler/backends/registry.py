@@ -6,8 +6,11 @@
 | `keys.py` | `KEYS`: the keys of its fleets in hostler.yaml | |
 | `host.py` | `this_host()`: the `Host` of a worker on one of its machines | an ordinary machine, as `local` |
 | `capacity.py` | `split`, `size`, `runs_each`, as `hostler simulate` asks; each may be left out | unknown |
-| `prices.py` | `price(fleet, workers)`: what it costs by the platform's table | `price:` of the fleet |
+| `prices.py` | `price(fleet, workers)`: by a table; `standing()`: which one | `price:` of the fleet |
+| `catalogue.py` | `update()`: writes the newest prices where `prices.py` finds them | no newer ones |
 | `doctor.py` | `checks(fleets, store)`, `EXTRA`, `CREDENTIALS`; each may be left out | nothing to say |
+| `discovery.py` | `discover()`: a `Discovery` if this machine can use it, for `hostler init` | not offered |
+| `fleet.yaml` | an example of its fleets, for `hostler init --fleet` | |
 """
 
 from __future__ import annotations
@@ -60,6 +63,12 @@ def part(name: str, file: str) -> ModuleType | None:
     return import_module(module) if find_spec(module) else None
 
 
+def data_file(name: str, file: str) -> str:
+    """Path of a file that is not a module in a platform's folder."""
+    folder = import_module(_folder(name)).__path__[0]
+    return f"{folder}/{file}"
+
+
 def secret_place(where: str) -> ModuleType | None:
     """The module that reads (`read`) and removes (`forget`) the secrets of such a place; None for others."""
     kind = where.partition(":")[0]
@@ -77,4 +86,5 @@ def _folder(name: str) -> str:
     import difflib
 
     near = difflib.get_close_matches(name, BACKENDS, n=1)
-    raise UsageError(f"no backend named {name!r}", hint=f"did you mean {near[0]}?" if near else "")
+    hint = f"did you mean {near[0]}?" if near else f"one of {', '.join(BACKENDS)}"
+    raise UsageError(f"no backend named {name!r}", hint=hint)

@@ -11,7 +11,7 @@ from typing import Protocol
 
 from hostler import env
 from hostler.backends import privatefile
-from hostler.backends.privatefile import Kept
+from hostler.backends.privatefile import PrivateContent
 from hostler.errors import MachineError
 
 PATIENCE = 120.0  # seconds: a busy controller may take a while
@@ -51,7 +51,7 @@ class Terminal(Protocol):
     def me(self) -> str:
         """The number of the user who types."""
 
-    def keep(self, name: str, kept: Kept) -> None:
+    def keep(self, name: str, kept: PrivateContent) -> None:
         """Put this into a file of that name which only the user may read (privatefile.py)."""
 
     def forget(self, fleet: str, but: str = "") -> None:
@@ -94,7 +94,7 @@ class Here:
     def me(self) -> str:
         return str(os.geteuid())
 
-    def keep(self, name: str, kept: Kept) -> None:
+    def keep(self, name: str, kept: PrivateContent) -> None:
         privatefile.keep(name, kept)
 
     def forget(self, fleet: str, but: str = "") -> None:

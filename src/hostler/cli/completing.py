@@ -26,12 +26,12 @@ def teach(verb: str, command: click.Command) -> None:
         if one.name in FLEETS:
             one.type = _Fleets()
         elif verb == "tag" or (one.name in NAMES and (isinstance(one, click.Argument) or one.name == "like")):
-            one.type = _Sweeps()
+            one.type = _SweepName()
         elif one.name == "words":
             one.type = click.Path()
 
 
-class _Sweeps(StringParamType):
+class _SweepName(StringParamType):
     def shell_complete(
         self, ctx: click.Context, param: click.Parameter, incomplete: str
     ) -> list[CompletionItem]:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import lru_cache
 from pathlib import Path
 
+import click
+
 from hostler import env
+from hostler.errors import MissingError
 from hostler.spec.project import Project, default_project, find_project
 from hostler.store import Store, registry
 
@@ -45,4 +48,33 @@ def deliver_left(store: Store, say: Callable[[str], None] | None = None) -> None
 
 
 def open_here(given: str | None) -> Store:
-    return open_at(store_url(given))
+    """The store for a verb that reads or steers runs. One that is named with `--store` must be there."""
+    store = open_at(store_url(given))
+    if given:
+        _check_there(store)
+    return store
+
+
+def _check_there(store: Store) -> None:
+    from hostler.records import layout  # most commands name no store
+    from hostler.records.sweep import sweeps
+
+    if not any(store.list(layout.PROJECT)) and not sweeps.names(store):
+        raise MissingError(
+            f"{store.url} is not a hostler store", hint="check --store; without it, the project's is used"
+        )
+
+
+def named_or_newest(store: Store, names: Sequence[str], *, swept: bool = False) -> tuple[str, ...]:
+    """The names a person typed; without any, the newest sweep, which standard error names. `swept`: of a
+    sweep file, rather than a single run."""
+    if names:
+        return tuple(names)
+    from hostler.records.run import resolve
+
+    newest = resolve.newest(store, swept=swept) or resolve.newest(store)
+    if newest is None:
+        what, start = ("sweeps", "hostler sweep sweep.yaml") if swept else ("runs", "hostler run train.py")
+        raise MissingError(f"no {what} yet in {store.url}", hint=f"{start} starts one")
+    click.echo(f"hostler: the newest sweep is {newest}", err=True)
+    return (newest,)

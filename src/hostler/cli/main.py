@@ -37,8 +37,8 @@ VERBS = {
     "attach": "Follow a run as if it had been started here.",
     "wait": "Wait until runs have ended; 0 only if all are done.",
     "stop": "Save and end runs.",
-    "pause": "Save and set runs aside; resume goes on.",
-    "resume": "Go on with stopped or paused runs.",
+    "pause": "Save and set runs aside; resume continues them.",
+    "resume": "Continue stopped or paused runs.",
     "retry": "Try failed, diverged or lost runs again, with today's code.",
     "errors": "Show failures, grouped by kind, with tracebacks.",
     "diff": "Compare two runs: parameters, code, packages, results.",
@@ -55,6 +55,7 @@ VERBS = {
     "sync": "Keep a copy of this project on a machine, while you edit.",
     "notebook": "Open Jupyter on a machine of a fleet, reachable from this one alone.",
     "image": "Build, list and delete images with a project's packages, for VMs and containers.",
+    "prices": "Show the price table that costs are counted with; `prices update` brings a newer one.",
     "up": "Start a fleet's workers for what waits, on machines that have none.",
     "down": "End a fleet's workers, and show that none is left.",
     "doctor": "Check store, machine, tools and keys; each line says what to do.",
@@ -71,7 +72,7 @@ GROUPS = {  # how --help shows them; each heading is a folder
     "See": ("ui", "report", "plot", "df", "metrics", "export"),
     "Steer": ("stop", "pause", "resume", "retry", "parallel", "tag", "rm"),
     "Keep": ("pull", "archive", "gc"),
-    "Machines": ("up", "down", "ssh", "sync", "notebook", "image", "worker"),
+    "Machines": ("up", "down", "ssh", "sync", "notebook", "image", "prices", "worker"),
 }
 ALIASES = {"ps": "status"}
 HELP = getattr(click.exceptions, "NoArgsIsHelpError", ())  # what newer clicks raise to show --help

@@ -8,6 +8,10 @@ from typing import Any, TypeVar
 
 import click
 
+from hostler.spec.states import COUNTED
+
+ANY = "any"  # of `--only`: all runs that count, whatever was chosen before
+
 F = TypeVar("F", bound=Callable[..., Any])
 
 
@@ -30,8 +34,45 @@ def store_option(function: F) -> F:
 def init_from_option(function: F) -> F:
     return click.option(
         "--init-from",
-        metavar="RUN|PATH|URL",
+        metavar="RUN[@STEP]|PATH|URL",
         help="Begin from this, found at $HOSTLER_DATA/init: a run's checkpoint, a sweep's best, a file.",
+    )(function)
+
+
+def goal_option(function: F) -> F:
+    return click.option(
+        "--goal",
+        type=click.Choice(["max", "min", "maximize", "minimize"]),
+        callback=lambda context, option, word: word and word[:3],
+        help="Whether more or less is better (default: the sweep's).",
+    )(function)
+
+
+def of_option(function: F) -> F:
+    return click.option(
+        "--of",
+        metavar="RULE",
+        callback=_rule,
+        help="Rank by this value: kept (best where its state is kept, else last), best, last, mean:5.",
+    )(function)
+
+
+def _rule(context: click.Context, option: click.Parameter, word: str | None) -> str | None:
+    if word is None:
+        return None
+    from hostler.spec.ranking import rule  # --help needs none of it
+
+    try:
+        return rule(word)
+    except ValueError:
+        raise click.BadParameter(f"{word!r} is not kept, best, last or mean:5") from None
+
+
+def only_option(function: F) -> F:
+    return click.option(
+        "--only",
+        type=click.Choice([*COUNTED, ANY]),
+        help="Only runs that ended so (default: done, pruned and stopped).",
     )(function)
 
 

@@ -1,8 +1,8 @@
 """Runs a drill: a store of its own, real workers, and SIGKILL at the planned moments.
 
 The rig is the parent of its workers: it names their sessions and holds the pipe at whose end they leave, so
-nothing goes on when the rig is gone, however it went. A kill is that of a machine: the worker dies at once
-and every process of the run with it; the next worker is told that it is dead and takes the run over.
+nothing goes on when the rig is gone, however it went. A kill ends the worker at once and every process of the
+run with it; the next worker is told that it is dead, delivers what they left, and takes the run over.
 """
 
 from __future__ import annotations
@@ -32,8 +32,9 @@ from hostler.spec.job import Job
 from hostler.spec.project import Project
 from hostler.spec.states import PAUSED
 from hostler.store import Store, open_store
-from hostler.worker.parent import argv_of, new_session
+from hostler.worker.parent import argv_of
 from hostler.worker.run import leftovers, run_folders
+from hostler.worker.session_name import new_session
 
 HOOK = Path(__file__).parent / "hook"
 LOOK = 0.02

@@ -7,15 +7,17 @@ from collections.abc import Callable, Sequence
 
 from hostler import settings
 from hostler.errors import UsageError
+from hostler.records.body import Record
 from hostler.records.launch import serving
 from hostler.records.rows import Row, rows
 from hostler.records.run import control
 from hostler.records.sweep import deadline, sweeps
 from hostler.spec.job import Job, source_facts
-from hostler.spec.states import DONE, ENDED, PAUSED, PRUNED, QUEUED, RUNNING, STOPPED
+from hostler.spec.states import DIVERGED, DONE, ENDED, FAILED, PAUSED, PRUNED, QUEUED, RUNNING, STOPPED
 from hostler.store import Store
 
 BY = "hostler sweep"
+OVERWRITE = "overwrite"  # the kind of a halt: a new submission takes the sweep's place
 SETTLE = 1.5  # times what a worker may go by of a sweep that has changed: then nobody does
 
 
@@ -51,18 +53,38 @@ def lift_if_allowed(store: Store, job: Job) -> None:
     """After a submission: hours that are over no longer, or a metric that may be another now, do not hold it
     up. Workers halt it again if nothing has changed."""
     deadline.lift_if_allowed(store, job)
-    if (sweeps.halted(store, job.name) or {}).get("kind") == sweeps.UNLOGGED:
+    halt = sweeps.halted(store, job.name)
+    if halt and (halt.get("kind") in (sweeps.UNLOGGED, OVERWRITE) or _is_left_over(store, job.name, halt)):
         sweeps.lift(store, job.name)
 
 
-def put_away(store: Store, name: str, pause: Callable[[float], None] = time.sleep) -> int:
+def _is_left_over(store: Store, name: str, halt: Record) -> bool:
+    """Whether errors halted it, of runs that all lie in the trash."""
+    return "kind" not in halt and not rows(store, [name], touched=True)
+
+
+def failed_only(found: Sequence[Row]) -> int | None:
+    """How many of these runs failed; None if the others hold something: a result, or a training under way.
+    Runs in the trash, and those that no worker has had, hold nothing. Pure."""
+    ours = [row for row in found if not row.trashed and (row.attempt or row.state not in (QUEUED, STOPPED))]
+    return len(ours) if all(row.state in (FAILED, DIVERGED) for row in ours) else None
+
+
+def put_away(
+    store: Store, name: str, pause: Callable[[float], None] = time.sleep, *, failed: bool = False
+) -> int:
     """All that was started of a sweep to the trash; refused while something of it runs. Nothing more of it
-    is taken from here on until the sweep is lifted. Returns how many runs went."""
+    is taken from here on until the sweep is lifted. Returns how many runs went. `failed`: refused, too, if a
+    run holds something."""
     halted = sweeps.halted(store, name) is not None
-    sweeps.halt(store, name, "its place is taken by a new submission", kind="overwrite")
+    sweeps.halt(store, name, "its place is taken by a new submission", kind=OVERWRITE)
     if not halted and serving.look(store).serves(name):
         pause(SETTLE * settings.timing().fresh)
     found = rows(store, [name], touched=True)
+    if failed and failed_only(found) is None:
+        if not halted:
+            sweeps.lift(store, name)
+        raise UsageError(f"runs of {name} go on again", hint=f"hostler status {name}, then submit it again")
     live = [row.name for row in found if row.state == RUNNING]
     for row in found:
         if not live and row.state not in ENDED and control.stop(store, row.key, by=BY) not in _STOPPED:

@@ -71,6 +71,19 @@ def edit(
     )
 
 
+def added(old: Job, job: Job, gone: Collection[int] = ()) -> Edit:
+    """The sweep with the runs of `job` that it has not, and all that it has: nothing is dropped."""
+    wanted = job.rounds[0]
+    there = {_short(old.mark(i)): i for i in range(old.count) if i not in gone}
+    kept, cells = _matched(old.name, wanted, there)
+    calls = Listed(tuple(wanted.space.params(cell) for cell in cells))
+    both = (*old.rounds, Round(calls, spans.whole(calls.count), wanted.command)) if cells else old.rounds
+    merged = replace(job, **{**_past(old), "rounds": both})
+    check_size(merged)
+    new = spans.of(range(old.count, merged.count))
+    return Edit(merged, new, spans.of(sorted(kept)), Spans(), Spans())
+
+
 def searched(old: Job, job: Job) -> Edit:
     """The same where one of them learns, and so has the runs of a journal: method, space and command stay as
     they are once it has begun."""
@@ -175,14 +188,14 @@ def _differences(old: Job, job: Job) -> Iterator[str]:
     then, now = old.rounds[-1] if old.rounds else None, job.rounds[0]
     command = then.command if then else old.command
     if command != now.command:
-        yield f"the command was {' '.join(command)}, and is {' '.join(now.command)}"
+        yield f"the command was {' '.join(command)} and is now {' '.join(now.command)}"
     if not then or not then.count or not now.count:
         return
     before, after = _constants(then), _constants(now)
     for key in sorted(before.keys() | after.keys()):
         one, other = before.get(key), after.get(key)
         if key in before and key in after and one != other:
-            yield f"{key} was {text(one)}, and is {text(other)}"
+            yield f"{key} was {text(one)} and is now {text(other)}"
         elif key in before and key not in flatten(now.params(0)):
             yield f"{key} is gone"
         elif key in after and key not in flatten(then.params(0)):

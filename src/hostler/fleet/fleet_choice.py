@@ -45,7 +45,7 @@ def script_fleet(project: Project, on: str | None, parallel: int | None, script:
         fleet = Fleet(name=takers[0], backend=takers[0], workers=parallel or AT_ONCE, scope=project.name)
     if fleet.backend not in takers:
         raise UsageError(
-            f"-s takes an sbatch file, and fleet {fleet.name} is on {fleet.backend}", hint="leave --on out"
+            f"-s takes an sbatch file, but fleet {fleet.name} is on {fleet.backend}", hint="leave --on out"
         )
     return replace(fleet, options={**fleet.options, "script": str(script.absolute())})
 

@@ -7,12 +7,30 @@ import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from functools import cache
+from functools import cached_property
 from pathlib import Path
 
 from hostler import env, settings
-from hostler.backends.base import Backend, Cloud, Launch, PartlyStarted, Plan, Undone, WorkerInfo
-from hostler.errors import CloudError, HostlerError, MachineError, MissingError, StoreError, UsageError
+from hostler.backends.base import (
+    Backend,
+    Cloud,
+    Informed,
+    Launch,
+    Named,
+    PartlyStarted,
+    Plan,
+    Undone,
+    WorkerInfo,
+)
+from hostler.errors import (
+    CloudError,
+    HostError,
+    HostlerError,
+    MachineError,
+    MissingError,
+    StoreError,
+    UsageError,
+)
 from hostler.fleet import library
 from hostler.fleet.fleet_choice import completed, engine_of, fleet_of, is_there, script_fleet, sweep_fleet
 from hostler.fleet.ready import Readiness, drivers, left_out, ready, say, variables
@@ -38,6 +56,7 @@ class Launcher:
     engine: Backend
     ready: Readiness | None = None  # None: the machines were not asked yet
     skip: frozenset[str] = frozenset()  # hosts that have workers already
+    awaits: bool = True  # hosts that are down now get their workers when they are back
     take_back: Callable[[str], bool] = lambda question: False  # asked if only some could be started
 
     def prepared(self, store: Store) -> Launcher:
@@ -48,14 +67,23 @@ class Launcher:
 
             tracking.check(self.project, say, here=self._is_here)
         self._check_nodes(self.plan(()))  # a script, or a store, that won't do is refused here
-        return replace(self, ready=ready(self.engine, self.fleet, store))
+        found = ready(self.engine, self.fleet, store)
+        return replace(self, fleet=self._informed(store), ready=found)
+
+    def _informed(self, store: Store) -> Fleet:
+        """The fleet as its platform knows it, where that chooses machines; its data should be near them."""
+        if not isinstance(self.engine, Informed):
+            return self.fleet
+        urls = [store.url, *(one.url for one in self.project.data.values() if one.url)]
+        buckets = [url.removeprefix("gs://").partition("/")[0] for url in urls if url.startswith("gs://")]
+        return self.engine.informed(self.fleet, list(dict.fromkeys(buckets)))
 
     def _check_nodes(self, plan: Plan) -> None:
         """A run that takes more workers than the fleet has would wait for ever."""
         asked = self.project.resources
         if not self.engine.capabilities.gangs and 0 < plan.workers < asked.fewest:
             raise UsageError(
-                f"a run takes {asked.fewest} workers at once, and {self.fleet.name} has {plan.workers}",
+                f"a run takes {asked.fewest} workers at once, but {self.fleet.name} has {plan.workers}",
                 hint=f"workers: {asked.nodes} under fleets, or fewer resources.nodes",
             )
 
@@ -72,20 +100,23 @@ class Launcher:
             return runs if not there else 0
         return max(0, runs - there)
 
-    def start_missing(self, names: Sequence[str], runs: int, *, new: bool = False) -> Sequence[WorkerInfo]:
+    def start_missing(
+        self, names: Sequence[str], runs: int, *, new: bool = False, jobs: Sequence[Job] = ()
+    ) -> Sequence[WorkerInfo]:
         """Workers for so many open runs; in a queue that others wait in, for those that have none there. For
-        sweeps that are new nobody can be there yet: the queue is not asked."""
+        sweeps that are new nobody can be there yet: the queue is not asked. `jobs` of the sweeps, where the
+        caller has just written them, are not read again."""
         if not self.engine.capabilities.shared:
-            return self.start(names, runs)
+            return self.start(names, runs, jobs)
         try:
             wanted = runs if new else self.missing(names, runs)
             if wanted:
-                return self.start(names, wanted)
+                return self.start(names, wanted, jobs)
         except HostlerError as error:
             there = " ".join(names)
             say(
-                f"{there}: in the store, and waits; the same command again queues it, "
-                f"hostler rm {there} takes it back"
+                f"{there} is in the store and waits; run the same command again to queue it, "
+                f"or hostler rm {there} to remove it"
             )
             if isinstance(error, PartlyStarted):
                 _undo(error, self.take_back)
@@ -121,7 +152,7 @@ class Launcher:
         self._check_nodes(self.plan(()))
         library.bring(store)
         found = engine.likely(self.fleet)
-        return replace(self, ready=Readiness(wheels=drivers(store, [found])))
+        return replace(self, ready=Readiness(wheels=drivers(store, [found], in_image=True)))
 
     def launch(
         self,
@@ -169,21 +200,29 @@ class Launcher:
         fleet = completed(self.engine, self.fleet)
         return tariff.asked(fleet, self.engine.capabilities, workers, jobs)
 
-    def start(self, names: Iterable[str], runs: int = 0) -> Sequence[WorkerInfo]:
+    def start(self, names: Iterable[str], runs: int = 0, jobs: Sequence[Job] = ()) -> Sequence[WorkerInfo]:
         """The workers that were started; machines that had none are named."""
         wanted, more = tuple(dict.fromkeys(names)), dict[str, str]()
-        store = open_at(self.url) if not self._is_here else None
+        store = self._store if not self._is_here else None
         if store and not self.engine.capabilities.shares_disk:
             if self.ready is None:
-                return self.prepared(store).start(wanted, runs)
+                return self.prepared(store).start(wanted, runs, jobs)
             more = variables(store)
-        jobs = cache(lambda: self._jobs(wanted))  # read once, and only where somebody asks
-        hidden = self.hidden(jobs()) if store else {}
-        funded, fresh = self._agree(jobs, runs)
+        known = list(jobs)
+
+        def read() -> Sequence[Job]:  # once, and only where somebody asks
+            if not known:
+                known.extend(sweeps.load_spec(self._store, name)[0] for name in wanted)
+            return known
+
+        hidden = self.hidden(read()) if store else {}
+        funded, fresh = self._agree(read, runs)
         try:
             if fresh:
                 self._secrets(hidden).put(funded)
             started = _start(self.engine, self.plan(wanted, runs, more, funded, hidden))
+            if started and not any(worker.alive for worker in started):
+                raise HostError(f"no worker was started: {started[0].detail}")
         except (PartlyStarted, KeyboardInterrupt):  # what was started costs what it was given, and goes on
             raise
         except BaseException as error:  # a bug of ours, too: nobody would end that launch
@@ -197,9 +236,26 @@ class Launcher:
             if not worker.alive:
                 left_out(worker.host, worker.detail)
         there = [worker for worker in started if worker.alive]
+        if self.awaits and isinstance(self.engine, Named):
+            self._await([worker.host for worker in started if not worker.alive])
         if not there and (why := _taken_down(store, self.engine, funded, wanted)):
             raise why
         return there
+
+    def _await(self, hosts: Sequence[str]) -> None:
+        """Leave a process behind that starts workers on these hosts once they answer."""
+        if not hosts:
+            return
+        from hostler.fleet import late_hosts  # only where one is down
+
+        late_hosts.await_hosts(
+            late_hosts.Note(self.url, self.fleet.name, str(self.project.root), tuple(hosts))
+        )
+        say(f"{', '.join(hosts)}: workers start there by themselves while others of {self.fleet.name} work")
+
+    @cached_property
+    def _store(self) -> Store:
+        return open_at(self.url)
 
     @property
     def _is_here(self) -> bool:
@@ -226,11 +282,7 @@ class Launcher:
         from hostler.money import funding
 
         with suppress(StoreError):
-            funding.cancel(open_at(self.url), funded, settings.timing(), watched)
-
-    def _jobs(self, names: Iterable[str]) -> Sequence[Job]:
-        store = open_at(self.url)
-        return [sweeps.load_spec(store, name)[0] for name in names]
+            funding.cancel(self._store, funded, settings.timing(), watched)
 
     def _agree(self, jobs: Callable[[], Sequence[Job]], runs: int) -> tuple[Funded, bool]:
         """The launch, and whether it is a new one: machines that are there take more sweeps."""
@@ -238,7 +290,7 @@ class Launcher:
             return self._fund(jobs, runs), True
         from hostler.fleet import machines
 
-        store = open_at(self.url)
+        store = self._store
         machines.prepare(store, self.project, self.engine, self.fleet)
         wheels = (self.ready or Readiness()).wheels
         shape = machines.shape_for(self.project, self.fleet, self.url, wheels, jobs())
@@ -258,7 +310,7 @@ class Launcher:
             return Funded()
         from hostler.money import funding
 
-        return funding.fund(open_at(self.url), replace(asked, jobs=jobs()), settings.timing())
+        return funding.fund(self._store, replace(asked, jobs=jobs()), settings.timing())
 
 
 def foresee(store: Store, asked: Asked) -> Funded:

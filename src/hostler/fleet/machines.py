@@ -73,7 +73,7 @@ def taken_down(store: Store, funded: Funded, names: Sequence[str]) -> CloudError
         return None
     return CloudError(
         f"{funded.name} was taken down while it was being made, and runs of {' '.join(waiting)} wait",
-        "the same command again starts it anew; was it hostler down, or its deadline?",
+        "run the same command again to start it; hostler down or its deadline may have ended it",
     )
 
 

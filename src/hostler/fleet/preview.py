@@ -9,10 +9,12 @@ from collections import Counter
 from dataclasses import dataclass, field
 from statistics import median
 
+from hostler.errors import UsageError
 from hostler.fleet import again, edit, equal_runs, sweep
 from hostler.fleet.edit import Edit
 from hostler.fleet.equal_runs import Twin
 from hostler.records.rows import Row, rows
+from hostler.records.sweep import sweeps
 from hostler.spec import space
 from hostler.spec.job import Job
 from hostler.spec.states import DONE, QUEUED, RUNNING
@@ -29,6 +31,8 @@ class Outlook:
     left: dict[str, int] = field(default_factory=dict)  # states of runs that are in the file no longer
     twins: tuple[Twin, ...] = ()  # new runs that have finished in another sweep
     seconds: float | None = None  # what a run takes, as far as runs of this sweep have shown
+    failed: int | None = None  # of a sweep that makes way: its failed runs, if the others hold nothing
+    replaced: int = 0  # runs of a sweep in which nothing succeeded, and which makes way for other runs
 
     @property
     def job(self) -> Job:
@@ -56,12 +60,22 @@ class Outlook:
 def look(store: Store, job: Job, code: str, *, anew: bool = False) -> Outlook:
     """`code` is the mark of today's code. `anew`: what is there makes way for it."""
     found = sweep.current(store, job)
-    if anew and found:
-        return Outlook(edit.instead(found[0], job, sweep.started(store, job.name)), True)
-    what = sweep.edited(store, found[0] if found else None, job)
     if found is None:
+        what = sweep.edited(store, None, job)
         return Outlook(what, False, twins=equal_runs.find(store, what))
     touched = rows(store, [job.name], touched=True, trash=True)
+    failed = again.failed_only(touched)
+    if anew:
+        return Outlook(_instead(store, found[0], job), True, failed=failed)
+    try:
+        what = sweep.edited(store, found[0], job)
+    except UsageError:
+        cut_off = failed == 0 and any(row.trashed for row in touched) and sweeps.halted(store, job.name)
+        if not failed and not cut_off:  # cut off: an earlier submission in its place
+            raise
+        return Outlook(
+            _instead(store, found[0], job), True, failed=failed, replaced=_there(found[0], touched)
+        )
     ours = [row for row in touched if row.index in what.kept and not row.trashed]
     states = Counter(row.state for row in ours)
     states[QUEUED] += len(what.kept) - len(ours)
@@ -75,6 +89,16 @@ def look(store: Store, job: Job, code: str, *, anew: bool = False) -> Outlook:
         twins=equal_runs.find(store, what),
         seconds=_usual(touched),
     )
+
+
+def _instead(store: Store, old: Job, job: Job) -> Edit:
+    return edit.instead(old, job, sweep.started(store, job.name))
+
+
+def _there(old: Job, touched: list[Row]) -> int:
+    """Runs of a sweep that are not in the trash."""
+    gone = sum(row.trashed and row.index not in old.dropped for row in touched)
+    return old.count - len(old.dropped) - gone
 
 
 def _usual(found: list[Row]) -> float | None:

@@ -16,7 +16,7 @@ from pathlib import Path
 
 from hostler import env, settings
 from hostler.backends.base import Backend, MachineInfo, Question
-from hostler.errors import HostError, HostUnreachable, UsageError
+from hostler.errors import HostError, HostUnreachable, MachineError, UsageError
 from hostler.fleet import library
 from hostler.spec.project import Fleet
 from hostler.store import Store
@@ -50,7 +50,8 @@ def ready(engine: Backend, fleet: Fleet, store: Store) -> Readiness:
         if blind:
             raise UsageError(f"{', '.join(blind)} cannot see the store's folder {store.url}", hint=WAYS_OUT)
     folders = {machine.host: folder_at(machine, folder) for machine in machines if machine.sees}
-    return Readiness(folders, drivers(store, machines), {machine.host: machine for machine in machines})
+    wheels = drivers(store, machines, in_image=engine.capabilities.makes_machines)
+    return Readiness(folders, wheels, {machine.host: machine for machine in machines})
 
 
 def scheme_of(url: str) -> str:
@@ -74,14 +75,24 @@ def folder_at(machine: MachineInfo, folder: str) -> str:
     return machine.home + folder[1:] if folder.startswith("~/") else folder
 
 
-def drivers(store: Store, machines: Sequence[MachineInfo]) -> dict[str, tuple[str, ...]]:
-    """host → wheels that a worker on a bucket needs there; they are kept in the store by hash."""
+def drivers(
+    store: Store, machines: Sequence[MachineInfo], *, in_image: bool = False
+) -> dict[str, tuple[str, ...]]:
+    """host → wheels that a worker on a bucket needs there; they are kept in the store by hash.
+
+    `in_image`: a driver that cannot be had here may be in the machines' image, whose first step looks."""
     if scheme_of(store.url) not in BUCKETS:
         return {}
     from hostler.remote import wheels  # with what packs them: only for buckets
 
     found = {m.host: wheels.machine(m.python, m.platform) for m in machines}
-    files = {wanted: wheels.drivers_for(wanted, env.cache_dir()) for wanted in set(found.values())}
+    try:
+        files = {wanted: wheels.drivers_for(wanted, env.cache_dir()) for wanted in set(found.values())}
+    except MachineError as error:
+        if not in_image:
+            raise
+        say(f"{error.message}; it must be in the image: {error.hint}")
+        return {}
     for file in {file for some in files.values() for file in some}:
         library.bring_wheel(store, Path(file))
     return {host: tuple(str(file) for file in files[wanted]) for host, wanted in found.items()}

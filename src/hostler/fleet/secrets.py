@@ -144,4 +144,4 @@ def _mark_key(path: Path) -> bytes:
             fresh.unlink()
         return path.read_bytes()
     except OSError as error:
-        raise MachineError(f"{path}: {error.strerror}", "free space or rights there") from None
+        raise MachineError(f"{path}: {error.strerror}", "free space there, or fix its rights") from None

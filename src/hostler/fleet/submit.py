@@ -75,6 +75,7 @@ def draft(
         secrets=project.secrets,
         metric=project.metric,
         goal=project.goal,
+        of=project.of,
         resources=project.resources,
         distributed=project.distributed,
         limits=project.limits,
@@ -114,7 +115,7 @@ def named(job: Job, given: str | None) -> Job:
 
 def open_project(store: Store, project: Project) -> None:
     """The store is there, can be written to, and its project's record is made."""
-    check(store)
+    check(store, creates=False)
     projects.ensure(store, project.name, projects.timing_of(store.url))
 
 
@@ -147,17 +148,17 @@ def bring_code(
     store: Store,
     project: Project,
     needed: Sequence[str] = (),
-    leave: str = "",
+    leave: Collection[str] = (),
     function: Packed | None = None,
 ) -> tuple[Source, tuple[str, ...]]:
     """Today's code of the project, in the store, and hostler itself. `needed`: files it must hold;
-    `leave`: one that is none of it; `function`: one that is in no file."""
+    `leave`: files and folders that are none of it; `function`: one that is in no file."""
     source, notes = _bring_own(store, project, needed, leave, function)
     return replace(source, library=library.bring(store)), notes
 
 
 def _bring_own(
-    store: Store, project: Project, needed: Sequence[str], leave: str, function: Packed | None
+    store: Store, project: Project, needed: Sequence[str], leave: Collection[str], function: Packed | None
 ) -> tuple[Source, tuple[str, ...]]:
     if project.git is not None:
         return _git(project.git), ()
@@ -173,7 +174,7 @@ def _bring_own(
     return Source(snapshot=taken.sha, commit=taken.commit, dirty=taken.dirty, function=sha), taken.notes
 
 
-def code_mark(store: Store, project: Project, leave: str = "") -> str:
+def code_mark(store: Store, project: Project, leave: Collection[str] = ()) -> str:
     """The name today's code would have in the store; nothing is written there."""
     if project.git is not None:
         return _git(project.git).mark
@@ -186,11 +187,17 @@ def _git(code: GitSource) -> Source:
     return gitref.source(f"{code.url}@{code.ref}" if code.ref else code.url, code.token_secret)
 
 
-def _taken(store: Store, project: Project, leave: str, function: Packed | None = None) -> snapshot.Snapshot:
+def _taken(
+    store: Store, project: Project, leave: Collection[str], function: Packed | None = None
+) -> snapshot.Snapshot:
     def bring(tree: Tree) -> Tree:
-        return tree.bring(function.file, function.path, function.sha) if function else tree
+        """With a function of a notebook, and without the notebooks: to save one changes no code."""
+        if not function:
+            return tree
+        nodes = tuple(node for node in tree.nodes if not node.name.endswith(".ipynb"))
+        return replace(tree, nodes=nodes).bring(function.file, function.path, function.sha)
 
-    exclude = (*_own_store(store), *((project.root / leave,) if leave else ()))
+    exclude = (*_own_store(store), *(project.root / name for name in leave if name))
     with _writing_to_the_cache():
         return snapshot.take(project.root, settings.sizes(), exclude=exclude, bring=bring)
 
@@ -212,7 +219,7 @@ def _writing_to_the_cache() -> Iterator[None]:
     except OSError as error:
         raise MachineError(
             f"{error.filename or env.cache_dir()}: {error.strerror}",
-            hint=f"free space or rights in {env.cache_dir()}, or set {env.CACHE} to another folder",
+            hint=f"free space, or fix the rights, in {env.cache_dir()}, or set {env.CACHE} to another folder",
         ) from error
 
 

@@ -5,16 +5,16 @@ Code and data first, the spec last; however many runs there are, what is written
 
 from __future__ import annotations
 
+import hashlib
 import os
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from hostler import settings
 from hostler.errors import UsageError
-from hostler.fleet import edit
-from hostler.fleet.again import SETTLE
+from hostler.fleet import again, edit
 from hostler.fleet.edit import Edit
 from hostler.fleet.option_forms import settled
 from hostler.fleet.snapshot import secrecy
@@ -29,7 +29,7 @@ from hostler.spec.files import searchable
 from hostler.spec.files.sweepfile import SweepFile
 from hostler.spec.job import Job
 from hostler.spec.methods import LEARNING, check_installed
-from hostler.spec.names import slug
+from hostler.spec.names import slug, sweep_name
 from hostler.spec.rounds import Round
 from hostler.spec.script import script_at
 from hostler.store import Store
@@ -51,8 +51,8 @@ class Swept:
         return self.edit.job
 
 
-def draft_sweep(file: SweepFile) -> Job:
-    """The job a file makes, before code and data are brought along."""
+def draft_sweep(file: SweepFile, calls: space.Listed | None = None) -> Job:
+    """The job a file makes, before code and data are brought along. `calls`: its runs, one by one."""
     searchable.check(file.method, file.objectives, file.prune, file.budget, file.where)
     check_installed(file.method)
     command = file.project.command or ()
@@ -66,7 +66,7 @@ def draft_sweep(file: SweepFile) -> Job:
     )
     job = replace(
         job,
-        name=slug(file.name),
+        name=sweep_name(file.name),
         file=_own_file(file, [*command, *job.setup, *job.resume]),
         method=file.method,
         seed=file.seed,
@@ -76,11 +76,19 @@ def draft_sweep(file: SweepFile) -> Job:
         parallel=file.parallel,
         auto=file.auto,
     )
-    secrecy.check_parameters(job, [file.parameters, file.sections])
-    found = read_space(file)
-    if file.method in LEARNING:
+    secrecy.check_parameters(job, [file.parameters, file.sections, *(calls.given if calls else ())])
+    found = calls or read_space(file)
+    if file.method in LEARNING and isinstance(found, space.Space):
         return settled(replace(job, search=space.to_json(found)), file.project)
     return settled(replace(job, rounds=(Round(found, spans.whole(found.count), job.command),)), file.project)
+
+
+def as_stored(store: Store, job: Job) -> Job:
+    """The job by the name of its sweep in the store: earlier versions kept no capitals in names."""
+    older = slug(job.title)
+    if older == job.name or sweeps.is_there(store, job.name) or not sweeps.is_there(store, older):
+        return job
+    return replace(job, name=older)
 
 
 def read_space(file: SweepFile) -> space.Space:
@@ -143,29 +151,56 @@ def submit_sweep(
     job: Job,
     *,
     anew: bool = False,
+    failed: bool = False,
     function: Packed | None = None,
     pause: Callable[[float], None] = time.sleep,
 ) -> Swept:
     """Bring code and data along and write the round, unless there is nothing new in it. `anew`: in place of
-    what is there, which lies in the trash. `function`: what it runs, if that is in no file. Once it has
-    returned, nobody starts a run that it dropped."""
+    what is there, which goes to the trash; with `failed` only if nothing of it succeeded. `function`: what
+    it runs, if that is in no file. Once it has returned, nobody starts a run that it dropped."""
     upstream.check(store, job)
     needed = required_files(file.project, job)
     open_project(store, file.project)
-    source, notes = bring_code(store, file.project, needed, leave=job.file, function=function)
+    source, notes = bring_code(store, file.project, needed, leave=[job.file], function=function)
     job = replace(job, source=source, data=bring_data(store, file.project))
+    if anew and sweeps.is_there(store, job.name):
+        again.put_away(store, job.name, pause, failed=failed)
     done = _write(store, job, anew=anew)
     if done.edit.dropped and serving.look(store).serves(done.job.name):
-        pause(SETTLE * settings.timing().fresh)  # by then nobody goes by the round before
+        pause(again.SETTLE * settings.timing().fresh)  # by then nobody goes by the round before
         done = _corrected(done, _write(store, job))
     return replace(done, notes=notes)
 
 
-def _write(store: Store, job: Job, *, anew: bool = False) -> Swept:
+def submit_calls(
+    store: Store,
+    file: SweepFile,
+    job: Job,
+    *,
+    function: Packed | None = None,
+    leave: Collection[str] = (),
+    mark: str = "",
+) -> Swept:
+    """Add calls of a function, the runs of `job`, to the sweep of this function and code. `leave`: what of
+    the project's folder is not code. `mark` tells it from others of the same code."""
+    upstream.check(store, job)
+    needed = required_files(file.project, job)
+    open_project(store, file.project)
+    source, notes = bring_code(store, file.project, needed, leave=leave, function=function)
+    digest = hashlib.sha256(f"{source.mark} {mark}".encode()).hexdigest()
+    job = replace(job, name=slug(f"{job.name}-{digest[:8]}"), title=job.title)
+    job = replace(job, source=source, data=bring_data(store, file.project))
+    return replace(_write(store, job, adds=True), notes=notes)
+
+
+def _write(store: Store, job: Job, *, anew: bool = False, adds: bool = False) -> Swept:
     while True:
         found = current(store, job)
         old, version = found or (None, 0)
-        what = edited(store, old, job, anew=anew)
+        if adds and old is not None:
+            what = edit.added(old, job, trashed(store, old.name))
+        else:
+            what = edited(store, old, job, anew=anew)
         if old is not None and sweeps.same(old, what.job):
             return Swept(what, 0)
         if sweeps.submit(store, what.job, version + 1):

@@ -212,7 +212,7 @@ def _check_time(asked: Asked, hours: float | None) -> None:
         return
     capped = [job.name for job in asked.jobs if job.budget.hours is not None]
     raise UsageError(
-        f"{asked.fleet.name} would be gone after {show_duration(hours * 3600)}, before its machines work",
+        f"{asked.fleet.name} would be gone after {show_duration(hours * 3600)}, before its machines start",
         hint="raise `deadline` or `max_hours` of the fleet"
         + (f", or more `budget: {{hours: N}}` in the file of {', '.join(capped)}" if capped else ""),
     )
@@ -243,6 +243,6 @@ def _check_enough(asked: Asked, money: float, one: Generation, timing: Timing, o
     raise UsageError(
         f"{whose} is less than {show_duration(ROOM * timing.cap_margin)} of {asked.fleet.name}, "
         f"which costs {one.hourly:g} an hour",
-        hint=f"fewer `workers`, or more money: {show_duration(timing.cap_margin)} of it are kept back, "
+        hint=f"fewer `workers`, or more money: {show_duration(timing.cap_margin)} of it are a reserve "
         "for machines that end late",
     )

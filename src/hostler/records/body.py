@@ -117,11 +117,15 @@ def taken_apart(key: str) -> Iterator[None]:
         raise DamagedError(f"{key} is not what hostler writes there", HINT) from None
 
 
+_TABLES = frozenset({dict, list})
+
+
 def _is_deep(record: Record) -> bool:
     level: list[Any] = [record]
     for _ in range(DEPTH):
         inner = (one.values() if type(one) is dict else one for one in level)
-        level = [value for values in inner for value in values if type(value) is dict or type(value) is list]
+        nested = [values for values in inner if not _TABLES.isdisjoint(map(type, values))]  # few are
+        level = [value for values in nested for value in values if type(value) in _TABLES]
         if not level:
             return False
     return True

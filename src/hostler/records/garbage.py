@@ -1,10 +1,11 @@
 """Garbage of a store: checkpoints of runs that are over, code and data that nothing names.
 
 Kept: checkpoints of runs that may go on (not ended, or stopped or failed, unless asked for), of the best run
-of each sweep, of what is in the archive, of runs that others take something from, and those that are younger
-than the grace (`HOSTLER_GC_GRACE`). Code and data go only if no sweep, no open run and no archived model
-names them, and they are older than the grace: a submission brings them before it says what for, and writes
-them again if it finds old ones (`reuse.py`). So does what is left of models not wholly in the archive.
+of each sweep, of what is in the archive, of runs that others take something from, those that a person marked
+(`hostler tag RUN@STEP keep`), and those that are younger than the grace (`HOSTLER_GC_GRACE`). Code and data
+go only if no sweep, no open run and no archived model names them, and they are older than the grace: a
+submission brings them before it says what for, and writes them again if it finds old ones (`reuse.py`). So
+does what is left of models not wholly in the archive.
 
 `find` decides, `remove` looks again: right before it deletes, every few seconds while it deletes, and at the
 log or the objects of each thing in the moment before that goes. A store cannot delete on a condition, so
@@ -22,7 +23,7 @@ from dataclasses import dataclass
 
 from hostler.errors import HostlerError
 from hostler.records import layout, rows
-from hostler.records.checkpoint import archive
+from hostler.records.checkpoint import archive, checkpoints
 from hostler.records.launch import launches
 from hostler.records.rows import Row
 from hostler.records.run import log, upstream
@@ -31,12 +32,14 @@ from hostler.records.series import packing
 from hostler.records.sweep import summary, sweeps
 from hostler.spec.inputs import all_inputs
 from hostler.spec.job import Job
+from hostler.spec.space.reference import split_step
 from hostler.spec.states import DONE, ENDED, PRUNED
 from hostler.store import NotFound, Store
 from hostler.store.base import Entry
 
 OVER = (DONE, PRUNED)  # ends after which nobody goes on from a checkpoint
 YOUNG = "saved a short while ago"  # why checkpoints within the grace stay
+MARKED = "marked keep"  # why a checkpoint stays that a person chose
 LOOK = 5.0  # seconds of deleting after which it is decided again
 
 
@@ -89,7 +92,9 @@ def find(store: Store, now: float, states: Collection[str] = OVER, *, grace: flo
         listed = list(store.list(layout.checkpoints(row.id)))
         if not listed:
             continue
-        why = needed.get(row.id) or (YOUNG if _is_young(listed, now, grace) else "")
+        by_hand = checkpoints.marked(entry.key for entry in listed)
+        listed = [entry for entry in listed if not checkpoints.is_at(entry.key, by_hand)]
+        why = needed.get(row.id) or (YOUNG if _is_young(listed, now, grace) else "" if listed else MARKED)
         if why:
             kept[why] = kept.get(why, 0) + 1
         else:
@@ -108,7 +113,9 @@ def remove(
     for one in shown.saved:
         if saved := decided.saved(one.row.id):
             store.delete(*[key for key in saved.keys if key.endswith("/COMMIT")])
-            store.delete(*saved.keys)
+            left = [entry.key for entry in store.list(layout.checkpoints(one.row.id))]
+            stay = checkpoints.put_back(store, one.row.id, left)
+            store.delete(*[key for key in saved.keys if not checkpoints.is_at(key, stay)])
         else:
             spared.append(one.row.name)
     for blob in shown.blobs:
@@ -196,7 +203,7 @@ def _taken(store: Store, jobs: Mapping[str, Job], found: Iterable[Row]) -> Itera
     waiting |= {name for name, job in jobs.items() if job.count > sum(row.sweep == name for row in found)}
     for name in waiting:
         for one in all_inputs(jobs[name]):
-            wanted = str(one.best_of or one.run)
+            wanted, _ = split_step(str(one.best_of or one.run))
             yield from ((row.id, name) for row in found if wanted in (row.sweep, row.id, row.name))
             yield from ((row.id, name) for row in found if one.best_of and row.sweep.startswith(wanted))
     for row in found:

@@ -381,6 +381,11 @@ def commit(run_id: str, attempt: int, step: int) -> str:
     return f"{checkpoint(run_id, attempt, step)}COMMIT"
 
 
+def checkpoint_mark(run_id: str, attempt: int, step: int) -> str:
+    """Mark of a person that a checkpoint stays: a copy of its COMMIT."""
+    return f"{checkpoint(run_id, attempt, step)}KEEP"
+
+
 def checkpoint_file(run_id: str, attempt: int, step: int, n: int) -> str:
     """Files are numbered, and COMMIT holds their names: a user's file name is never part of a key."""
     return f"{checkpoint(run_id, attempt, step)}files/{number(n)}"

@@ -13,13 +13,15 @@ from hostler.records.body import NUMBER, checked, encode
 from hostler.records.sweep.sweeps import newest
 from hostler.settings import Timing
 from hostler.store import Store
-from hostler.store.registry import is_folder, is_network
+from hostler.store.registry import check, is_folder, is_network
 
 
 def ensure(store: Store, name: str, timing: Timing) -> Timing:
-    """Make the project's record if there is none; the times that hold."""
+    """Make the project's record if there is none, in a store that keeps what was created; the times that
+    hold."""
     record = {"name": name, "beat": timing.beat, "lease": timing.lease}
     if newest(store, layout.PROJECT) is None:
+        check(store)
         store.put(layout.project(1), encode(record), if_absent=True)
         hide_from_git(store.url, new=True)
     else:

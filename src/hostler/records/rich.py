@@ -10,14 +10,14 @@ from hostler.records.rows import Row
 from hostler.records.sweep.summary import Summary
 from hostler.spec.params import flatten
 from hostler.spec.scalars import text
-from hostler.spec.units import show_duration
+from hostler.spec.units import show_duration, show_number
 
 ROWS = 10
 
 
 def of_sweep(short: Summary, best: Sequence[Row]) -> str:
     """A sweep in a few lines: how many runs are in which state, and the best of them."""
-    counts = ", ".join(f"{n} {state}" for state, n in short.counts.items()) or "no runs"
+    counts = short.states or "no runs"
     head = f"<p><strong>{escape(short.name)}</strong> {escape(counts)}"
     head += f"; about {show_duration(short.eta)} left" if short.eta else ""
     head += f"<br><em>halted: {escape(short.halted)}</em>" if short.halted else ""
@@ -65,4 +65,4 @@ def _line(cells: Iterable[str], tag: str = "td") -> str:
 def _cell(value: Any) -> str:
     if value is None:
         return ""
-    return f"{value:.6g}" if isinstance(value, float) else text(value)
+    return show_number(value) if isinstance(value, float) else text(value)

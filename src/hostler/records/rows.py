@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any
 
 from hostler.errors import DamagedError, MissingError, NewerFormatError
 from hostler.records import layout
@@ -17,9 +18,13 @@ from hostler.records.run import heartbeats, log
 from hostler.records.run.log import RunKey, RunLog
 from hostler.records.run.state import LOST, UNREADABLE, RunState, fold
 from hostler.records.sweep import sweeps
-from hostler.spec.job import Job, Source
-from hostler.spec.states import PAUSED, QUEUED, RUNNING
+from hostler.spec.job import Job, Objective, Source
+from hostler.spec.ranking import Judged, judge
+from hostler.spec.states import DONE, PAUSED, QUEUED, RUNNING
 from hostler.store import NotFound, Store
+
+if TYPE_CHECKING:
+    from hostler.records.series.ended_table import EndedTable
 
 FEW = 5  # runs of a sweep for which nobody looks for segments
 
@@ -38,16 +43,21 @@ class Row:
     step: int | None = None
     tags: tuple[str, ...] = ()
     started: float | None = None
-    seconds: float | None = None
+    seconds: float | None = None  # of all attempts, the lost ones too; None while it runs
+    earlier: float = 0.0  # while it runs: seconds of attempts before
+    began: float | None = None  # while it runs: when its newest attempt was claimed
     failure: Record | None = None
     stop: str | None = None
     paused_by: str = ""  # while paused: the reason
+    rung: int | None = None  # the step at which a pruner has paused it; it may have come further by then
+    why: str = ""  # of a run that is done: why it ended before it was through
     beat_age: float | None = None  # seconds since the holder's last heartbeat, by the store's clock
     stale: bool = False  # older than a lease
     session: str | None = None
     exit: int | None = None
     metric: str | None = None
     goal: str = "max"
+    judged: Judged | None = None  # the value that it is ranked by; None if it has not logged the metric
     trashed: bool = False
     claim: int = 0  # number of its newest attempt, while it is open
     code: str = ""  # mark of the code of its newest attempt
@@ -69,6 +79,11 @@ class Row:
         """The state that it counts as for people."""
         return LOST if self.lost else self.state
 
+    @property
+    def silent(self) -> bool:
+        """Its holder has not beaten for a lease: nobody knows whether it runs."""
+        return self.state == RUNNING and self.stale and not self.lost
+
     def _repr_html_(self) -> str:
         """As Jupyter shows it."""
         from hostler.records.rich import of_run  # which knows rows
@@ -82,15 +97,32 @@ def rows(
     *,
     trash: bool = False,
     touched: bool = False,
+    by: Objective | None = None,
     say: Callable[[str], None] | None = None,
 ) -> list[Row]:
     """Runs of these sweeps (all, if none are named), in order of submission name and index. `touched`: only
-    those that somebody has had: a sweep may have a million that wait. `say` gets what cannot be read: a run
-    of which that is so is unreadable, a sweep is left out; without it that is an error."""
+    those that somebody has had: a sweep may have a million that wait. `by`: judged by this metric and rule,
+    not by the sweep's own. `say` gets what cannot be read: a run of which that is so is unreadable, a sweep
+    is left out; without it that is an error."""
     alive = Alive(store, say)
     names = sweeps.names(store) if only is None else list(only)
-    found = (row for name in names for row in _sweep_rows(store, name, alive, touched, say))
+    jobs = filter(None, (_job(store, name, say) for name in names))
+    found = (row for job in jobs for row in SweepRuns(store, job, by, say, alive).every(touched=touched))
     return [row for row in found if trash or not row.trashed]
+
+
+def row_by_key(
+    store: Store, job: Job, key: RunKey, say: Callable[[str], None], newest: int = 0
+) -> Row | None:
+    """One run, trashed or not, without a look at the others of its sweep; None without such a run. `newest`:
+    the number of the newest entry of its log, where it is known."""
+    newest = newest or log.head(store, key)
+    if key.index >= job.count or (not newest and key.run != job.run_id(key.index)):
+        return None
+    facts = _readable_facts(store, job, key, {key.run: newest}, Alive(store, say), job.ranked_by, say)
+    tags, trashed = sweeps.tags(store, job, say), sweeps.trashed(store, key.sweep)
+    own = tuple(dict.fromkeys([*tags[""], *tags.get(key.run, ())]))
+    return row_of(job, key.run, key.index, facts, tags=own, trashed=key.run in trashed)
 
 
 def others(
@@ -107,7 +139,7 @@ def others(
     for index in indices:
         run = started.get(index) or job.run_id(index)
         try:
-            facts = facts_of(store, RunKey(job.name, run), newest, alive)
+            facts = facts_of(store, RunKey(job.name, run), newest, alive, job.ranked_by)
         except (DamagedError, NewerFormatError) as error:
             say(str(error))
             continue
@@ -119,40 +151,105 @@ def display_name(job: Job, index: int) -> str:
     return job.name if job.count == 1 else f"{job.name}/{index}"
 
 
-def _sweep_rows(
-    store: Store, name: str, alive: Alive, touched: bool, say: Callable[[str], None] | None
-) -> Iterator[Row]:
-    job = _job(store, name, say)
-    if job is None:
-        return
-    newest = log.heads(store, name)
-    ends = _packed(store, name, newest, say) if len(newest) > FEW else {}
-    tags, trashed = sweeps.tags(store, job, say), sweeps.trashed(store, name)
-    shared = tuple(tags[""])
-    started = {i: run for i, run in ((RunKey(name, run).index, run) for run in newest) if i < job.count}
-    for index in sorted(started) if touched else shown(job, started):
-        run = started.get(index) or job.run_id(index)  # what has a log has its id there: no hash to make
-        try:
-            facts = end_facts(ends[run]) if run in ends else facts_of(store, RunKey(name, run), newest, alive)
-        except (DamagedError, NewerFormatError) as error:
-            if say is None:
-                raise
-            say(str(error))
-            facts = unreadable(error)
+class SweepRuns:
+    """The runs of a sweep, as its listing shows them. Those that stand in segments can be had by column, the
+    others as rows: `ended` and `others`; or all as rows."""
+
+    def __init__(
+        self,
+        store: Store,
+        job: Job,
+        by: Objective | None = None,
+        say: Callable[[str], None] | None = None,
+        alive: Alive | None = None,
+    ) -> None:
+        self._store, self._job, self._say = store, job, say
+        self._alive, self._by = alive or Alive(store, say), by or job.ranked_by
+        self.newest = log.heads(store, job.name)
+        self._tags, self.trashed = sweeps.tags(store, job, say), sweeps.trashed(store, job.name)
+        self._shared, count = tuple(self._tags[""]), job.count
+        self._started = {i: run for i, run in ((int(run[:7]), run) for run in self.newest) if i < count}
+
+    def every(self, *, touched: bool) -> Iterator[Row]:
+        """All runs as rows, or those that somebody has had."""
+        few = len(self.newest) <= FEW
+        ends = {} if few else _packed(self._store, self._job.name, self.newest, self._by, self._say)
+        for index in sorted(self._started) if touched else shown(self._job, self._started):
+            yield self._row(self._started.get(index) or self._job.run_id(index), index, ends)
+
+    def ended(self) -> EndedTable | None:
+        """Runs that have ended and stand in segments, but for those in the trash; None where there are so few
+        runs that nobody looks for segments."""
+        if len(self.newest) <= FEW:
+            return None
+        from hostler.records.series.ended_table import EndedTable  # with all that reads curves
+
+        table = EndedTable(self._store, self._job.name, self._by)
+        table.fill(self._of_job(), self.trashed, self._say or (lambda line: None))
+        return table
+
+    def _of_job(self) -> Mapping[str, int]:
+        """Newest entries of runs that the job has."""
+        if len(self._started) == len(self.newest):
+            return self.newest
+        return {run: self.newest[run] for run in self._started.values()}
+
+    def others(self, table: EndedTable | None) -> list[Row]:
+        """Runs that somebody has had, but for those of the table."""
+        held = table.runs if table else {}
+        left = [(index, run) for index, run in self._started.items() if run not in held]
+        return [self._row(run, index) for index, run in sorted(left)]
+
+    def ended_row(self, table: EndedTable, run: str) -> Row:
+        """A run of the table as a row."""
+        end = table.end(run)
+        return self._row(run, int(run[:7]), {run: end} if end else {})
+
+    def _row(self, run: str, index: int, ends: Mapping[str, Record] = MappingProxyType({})) -> Row:
+        job, key = self._job, RunKey(self._job.name, run)
+        facts = _readable_facts(self._store, job, key, self.newest, self._alive, self._by, self._say, ends)
+        own = tuple(dict.fromkeys([*self._shared, *self._tags[run]])) if run in self._tags else self._shared
+        return row_of(job, run, index, facts, tags=own, trashed=run in self.trashed)
+
+
+def _readable_facts(
+    store: Store,
+    job: Job,
+    run: RunKey,
+    newest: Mapping[str, int],
+    alive: Alive,
+    by: Objective | None,
+    say: Callable[[str], None] | None,
+    ends: Mapping[str, Record] = MappingProxyType({}),
+) -> dict[str, Any]:
+    """Fields of a row; of a run that cannot be read, those that say so."""
+    try:
+        if run.run in ends:
+            facts = end_facts(ends[run.run], by)
         else:
-            if job.resources.nodes > 1:
-                facts = {**facts, "forming": _forming(store, job, run, facts)}
-        own = tuple(dict.fromkeys([*shared, *tags[run]])) if run in tags else shared
-        yield row_of(job, run, index, facts, tags=own, trashed=run in trashed)
+            facts = facts_of(store, run, newest, alive, by)
+    except (DamagedError, NewerFormatError) as error:
+        if say is None:
+            raise
+        say(str(error))
+        return unreadable(error)
+    if job.resources.nodes > 1:
+        facts = {**facts, "forming": _forming(store, job, run.run, facts)}
+    return facts
 
 
 def _packed(
-    store: Store, name: str, newest: Mapping[str, int], say: Callable[[str], None] | None
+    store: Store,
+    name: str,
+    newest: Mapping[str, int],
+    by: Objective | None,
+    say: Callable[[str], None] | None,
 ) -> dict[str, Record]:
     """Ends of runs that stand in segments."""
     from hostler.records.series import packing  # with all that reads curves
 
-    return packing.ends(store, name, newest, say or (lambda line: None))
+    metric = by.name if by else None
+    return packing.ends(store, name, newest, say or (lambda line: None), ranked_by=metric)
 
 
 def _job(store: Store, name: str, say: Callable[[str], None] | None) -> Job | None:
@@ -200,8 +297,10 @@ def shown(job: Job, started: Collection[int]) -> Iterator[int]:
     return (i for i in range(job.count) if i in started or i not in job.dropped)
 
 
-def facts_of(store: Store, run: RunKey, newest: Mapping[str, int], alive: Alive) -> dict[str, Any]:
-    """Fields of a row from the run's log; `newest`: run → number of its newest entry."""
+def facts_of(
+    store: Store, run: RunKey, newest: Mapping[str, int], alive: Alive, by: Objective | None
+) -> dict[str, Any]:
+    """Fields of a row from the run's log, judged by a metric; `newest`: run → number of its newest entry."""
     k = newest.get(run.run, 0)
     key = layout.log_entry(run.sweep, run.run, k)
     try:
@@ -212,21 +311,23 @@ def facts_of(store: Store, run: RunKey, newest: Mapping[str, int], alive: Alive)
         return {"state": QUEUED}
     with taken_apart(key):
         if entry["kind"] == log.END:
-            return end_facts(entry)
-        return _open(RunLog(store, run).read_to(k), alive)
+            return end_facts(entry, by)
+        return _open(RunLog(store, run).read_to(k), alive, by)
 
 
-def end_facts(end: Record) -> dict[str, Any]:
+def end_facts(end: Record, by: Objective | None) -> dict[str, Any]:
     return {
         "state": end["state"],
         "metrics": _last_values(end.get("metrics") or {}),
-        "attempt": end.get("attempts") or 1,
+        "judged": judge(end, by) if by else None,
+        "attempt": end.get("attempts", 1),
         "host": end.get("host"),
         "step": end.get("step"),
         "seconds": end.get("total") or end.get("seconds"),
         "started": end.get("started"),
         "failure": dict(end["failure"]) if end.get("failure") else None,
         "exit": end.get("exit"),
+        "why": str(end.get("why") or "") if end["state"] == DONE else "",
         "code": end.get("code") or "",
         "copy_of": end.get("copy_of"),
         "cost": end.get("cost"),
@@ -235,8 +336,9 @@ def end_facts(end: Record) -> dict[str, Any]:
     }
 
 
-def _open(run_log: RunLog, alive: Alive) -> dict[str, Any]:
+def _open(run_log: RunLog, alive: Alive, by: Objective | None) -> dict[str, Any]:
     state = fold(run_log.entries)
+    told = next((entry for entry in reversed(run_log.entries) if entry.get("metrics")), {})
     facts: dict[str, Any] = {
         "state": state.state,
         "attempt": state.attempts,
@@ -248,17 +350,21 @@ def _open(run_log: RunLog, alive: Alive) -> dict[str, Any]:
         "paused_by": state.paused_by,
         "session": state.session,
         "cost": state.cost or None,
-        "metrics": _last_values(_newest(run_log.entries, "metrics") or {}),
+        "metrics": _last_values(told.get("metrics") or {}),
+        "judged": judge(told, by) if by else None,
         "code": Source(**((state.claim or {}).get("source") or {})).mark,
     }
     if state.state == PAUSED:
-        return facts | {"step": _newest(run_log.entries, "step"), "seconds": state.seconds or None}
+        facts["rung"] = _newest(run_log.entries, "rung") if state.paused_by == log.RUNG else None
+        return facts | {"step": _newest(run_log.entries, "step"), "seconds": state.spent or None}
     if state.state == RUNNING:
-        facts |= _beating(run_log.key, state, alive)
+        facts["earlier"] = state.spent
+        facts["began"] = (state.claim or {}).get("at")
+        facts |= _beating(run_log.key, state, alive, by)
         return facts | {"stale": True, "lost": True} if _is_dead(state) else facts
     last = run_log.entries[-1]
     if last["kind"] == log.RELEASE and last.get("why") == LOST and (state.claim or {}).get("holder"):
-        facts |= {"lost": True, "step": last.get("step"), "seconds": state.seconds or None}
+        facts |= {"lost": True, "step": last.get("step"), "seconds": state.spent or None}
     return facts
 
 
@@ -291,7 +397,7 @@ def _newest(entries: list[Record], fact: str) -> Any:
     return next((e[fact] for e in reversed(entries) if e.get(fact)), None)
 
 
-def _beating(key: RunKey, state: RunState, alive: Alive) -> dict[str, Any]:
+def _beating(key: RunKey, state: RunState, alive: Alive, by: Objective | None) -> dict[str, Any]:
     if state.session is None:
         return {}
     beat = alive.record(state.session)
@@ -303,6 +409,7 @@ def _beating(key: RunKey, state: RunState, alive: Alive) -> dict[str, Any]:
     }
     if now.get("metrics"):
         facts["metrics"] = now["metrics"]
+        facts["judged"] = _judged_now(now, by) if by else None
     if now.get("together"):
         facts["together"] = now["together"]
     if now:
@@ -312,6 +419,14 @@ def _beating(key: RunKey, state: RunState, alive: Alive) -> dict[str, Any]:
     if now.get("trackers"):
         facts["trackers"] = now["trackers"]
     return facts
+
+
+def _judged_now(now: Record, by: Objective) -> Judged | None:
+    """The value of a run that runs, from its heartbeat, which has the best of the sweep's metrics alone."""
+    best = (now.get("best") or {}).get(by.name) or {}
+    last = now["metrics"].get(by.name)
+    total = {} if last is None else {by.name: {"last": last, "step": now.get("step"), **best}}
+    return judge({"metrics": total, "kept": now.get("kept")}, by)
 
 
 class Alive:

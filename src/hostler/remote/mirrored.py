@@ -71,7 +71,7 @@ class Mirrored:
         missing = [name for name, was in sent.items() if was[1] is None]
         if missing:
             raise HostError(
-                f"{len(missing)} files did not arrive, {missing[0]!r} among them", "is the disk full?"
+                f"files that did not arrive: {len(missing)}, {missing[0]!r} among them", "is the disk full?"
             )
         self._record.parent.mkdir(parents=True, exist_ok=True)
         fresh = self._record.with_suffix(f".{os.getpid()}")

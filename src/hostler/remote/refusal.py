@@ -50,7 +50,7 @@ def last_line(said: str) -> str:
     return next((line for line in reversed(lines) if not _NOISE.match(line)), "")
 
 
-_CHANGED_HINT = "somebody may be in between; if it was set up anew, remove the old key with ssh-keygen -R"
+_CHANGED_HINT = "somebody may intercept it; if the machine was reinstalled, remove the old key: ssh-keygen -R"
 
 
 def _where(said: str) -> str:

@@ -17,7 +17,7 @@ import hostler
 def standalone(module: str) -> str:
     """The text of this module; ValueError if it cannot stand alone."""
     program = _Module(module)
-    parts = _Parts({name: program.text(name) for name in program.defined})
+    parts = _Definitions({name: program.text(name) for name in program.defined})
     for name in program.foreign:
         parts.take(program, name)
     lines, begin = list(program.lines), 0
@@ -34,7 +34,7 @@ def standalone(module: str) -> str:
     return "\n".join([*lines[:begin], "", *imports, *others, "", *lines[begin:], ""])
 
 
-class _Parts:
+class _Definitions:
     """Definitions of other modules, `ordered` so that each comes after those that it uses."""
 
     def __init__(self, meanings: dict[str, str]) -> None:

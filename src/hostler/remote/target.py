@@ -66,7 +66,7 @@ def parse(
         or (named or "").startswith("-")
         or not 0 < (22 if number is None else number) < 65536
     ):
-        raise UsageError(f"{text!r} is not a host", hint="like gpu1, me@gpu1 or me@gpu1:2222")
+        raise UsageError(f"{text!r} is not a host", hint="for example gpu1, me@gpu1 or me@gpu1:2222")
     return SshTarget(host, named, number, key, jump)
 
 
@@ -75,7 +75,9 @@ def split_store(url: str) -> tuple[SshTarget, str]:
     found = _STORE.fullmatch(url)
     path = unquote(found[2] or "") if found else ""
     if found is None or not path.strip("/"):
-        raise UsageError(f"{url!r} names no folder", hint="like ssh://host/data/runs or ssh://host/~/runs")
+        raise UsageError(
+            f"{url!r} names no folder", hint="for example ssh://host/data/runs or ssh://host/~/runs"
+        )
     if "\0" in path:
         raise UsageError(f"{url!r}: no path has a zero byte")
     return parse(unquote(found[1])), path[1:] if path.startswith("/~/") else path

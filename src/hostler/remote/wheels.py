@@ -118,6 +118,12 @@ def platforms(wanted: WheelTarget) -> list[str]:
     return [f"manylinux_2_{n}_{processor}" for n in range(newest, 16, -1)] + [f"manylinux2014_{processor}"]
 
 
+def _system(wanted: WheelTarget) -> str:
+    """As `linux x86_64 with glibc 2.36`."""
+    system, processor, libc, version = (*wanted.platform, "", "", "", "")[:4]
+    return f"{system} {processor}".strip() + (f" with {libc} {version}".rstrip() if libc else "")
+
+
 def _packed(own: metadata.Distribution) -> bytes:
     target = io.BytesIO()
     names = sorted(
@@ -162,7 +168,7 @@ def _asked_for(package: str, version: str, wanted: WheelTarget, cache: Path) -> 
         shutil.rmtree(folder, ignore_errors=True)
         said = (done.stderr.strip().splitlines() or ["pip found none"])[-1]
         raise MachineError(
-            f"no {package} for Python {wanted.python[0]}.{wanted.python[1]} on {name}: {said}",
-            f"install {package} there by hand, or use a store that needs no driver",
+            f"no {package} for Python {wanted.python[0]}.{wanted.python[1]} on {_system(wanted)}: {said}",
+            f"put it there yourself: `pip install {package}` on the machine, or in its image",
         )
     return found[0]

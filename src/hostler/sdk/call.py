@@ -1,13 +1,17 @@
-"""`python -m hostler.sdk.call FILE:FUNCTION [METRIC]`: one run of a function, with the run's parameters.
+"""`python -m hostler.sdk.call [--result] FILE:FUNCTION [METRIC]`: one run of a function, by its parameters.
 
 The function gets them as keywords, or as one dict if it takes a single argument that is not a parameter. Its
-result is logged: a dict of numbers as it is, a number as METRIC. FILE is a Python file, or the zip of a
-packed function (`fleet/function.py`), which is loaded only if it has the hash that is in the run's spec.
+result is logged: a dict of numbers as it is, a number as METRIC. FILE is a Python file, a module of hostler,
+or the zip of a packed function (`fleet/function.py`), which is loaded only if it has the hash that is in the
+run's spec. With `--result` whatever it returned is kept for `hostler.Executor`: plain data in the run's end,
+or in a file if it is large.
 """
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
+import importlib
 import importlib.util
 import inspect
 import json
@@ -21,37 +25,70 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
-from hostler import env
+from hostler import env, settings
 from hostler.errors import DamagedError, MachineError, UsageError
+from hostler.records.run import handoff
 from hostler.records.run.handoff import Handoff
+from hostler.spec.plain_data import plain
 
 PACKED = ".zip"
+KEEP = "--result"
+RETURNED = "returned"  # in the summary of a run's end: its value, its file, or why there is none
+RESULT_FILE = "hostler-result.json"  # among the run's outputs
 _CELL = re.compile(r'File "(Cell In\[\d+\])", line')
 
 
 def main(words: Sequence[str]) -> int:
-    place, *rest = words
+    keep = words[:1] == [KEEP]
+    place, *rest = words[1:] if keep else words
     folder = env.run_dir()
     if folder is None:
         raise UsageError("hostler.sdk.call was not started by a worker", hint="call the function directly")
     params = json.loads(Handoff(folder).params.read_text())
+    if keep:
+        sys.excepthook = _show  # the traceback is for whoever called the function
     try:
         function = _function(place)
     except (DamagedError, MachineError) as error:  # of a packed function: one line says it
         print(f"hostler: {error.message}\n  → {error.hint}", file=sys.stderr)
         return error.exit_code
     if why := _refusal(function, params):
-        print(f"hostler: {_line(place, function)}: {function.__name__}() {why}", file=sys.stderr)
+        print(f"hostler: {_line(place, function)}: {_name(function)}() {why}", file=sys.stderr)
         return 2
     result = _called(function, params)
     values = _metrics(result, rest[0] if rest else "result")
     if values:
         print(json.dumps(values), flush=True)
+    if keep:
+        _keep(Handoff(folder), _name(function), result)
     return 0
+
+
+def _keep(folder: Handoff, name: str, result: Any) -> None:
+    """Leave the result for the executor, beside what the function gave to `finish`."""
+    told = handoff.read(folder.finished) or {}
+    handoff.write(folder.finished, {**told, RETURNED: _returned(folder, name, result)})
+
+
+def _returned(folder: Handoff, name: str, result: Any) -> dict[str, Any]:
+    try:
+        value = plain(result, "the result")
+    except ValueError as error:
+        return {"why": f"{name}(): {error}"}
+    text = json.dumps(value)
+    sizes = settings.sizes()
+    if len(text) <= sizes.result_end:
+        return {"value": value}
+    if len(text) > sizes.result_max:
+        return {"why": f"{name}() returned {len(text):,} bytes, and at most {sizes.result_max:,.0f} are kept"}
+    (folder.output / RESULT_FILE).write_text(text)
+    return {"file": RESULT_FILE}
 
 
 def _function(place: str) -> Callable[..., Any]:
     path, _, name = place.rpartition(":")
+    if path.startswith("hostler."):
+        return getattr(importlib.import_module(path), name)  # type: ignore[no-any-return]
     file = Path(path).resolve()
     if file.suffix == PACKED:
         return _unpacked(file, name)
@@ -140,10 +177,19 @@ def _line(place: str, function: Callable[..., Any]) -> str:
     return f"{path}:{code.co_firstlineno}" if code else path
 
 
+def _name(function: Callable[..., Any]) -> str:
+    return str(getattr(function, "__name__", "") or type(function).__name__)  # a partial has none
+
+
 def _metrics(result: Any, name: str) -> dict[str, float]:
     given = result if isinstance(result, Mapping) else {name: result}
-    plain = {str(k): v.item() if hasattr(v, "item") else v for k, v in given.items()}
-    return {k: float(v) for k, v in plain.items() if isinstance(v, Real) and not isinstance(v, bool)}
+    found = {}
+    for key, value in given.items():
+        with contextlib.suppress(TypeError, ValueError, RuntimeError, OverflowError):  # not one number
+            one = value.item() if hasattr(value, "item") else value
+            if isinstance(one, Real) and not isinstance(one, bool):
+                found[str(key)] = float(one)
+    return found
 
 
 if __name__ == "__main__":

@@ -54,6 +54,7 @@ class EarlyStopping:
             self.best, self.bad = value, 0
         else:
             self.bad += 1
+        _newest[:] = [self]
         return self.stopped
 
     @property
@@ -87,6 +88,16 @@ class EarlyStopping:
             return True
         gain = self.best - value if self.mode == "min" else value - self.best
         return gain > self.min_delta
+
+
+_newest: list[EarlyStopping] = []  # the one that was asked last
+
+
+def take_stopped() -> bool:
+    """Whether the one that was asked last has said that it is time to stop. The next run asks another."""
+    asked = [one.stopped for one in _newest]
+    _newest.clear()
+    return any(asked)
 
 
 def _number(metric: SupportsFloat) -> float:

@@ -13,6 +13,7 @@ import struct
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -46,6 +47,8 @@ class PointFile:
         self._file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
         self._lock = threading.RLock()
         self._shapes: dict[tuple[str, ...], Shape] = {}
+        self._adding = False
+        self._later: list[tuple[int, dict[str, Any]]] = []  # logged by signal handlers, not yet in the file
         self._refused: float | None = None
         self.dropped = 0
         held = survey(path)  # of another process of the same attempt
@@ -58,26 +61,41 @@ class PointFile:
     def add(self, step: int, values: Mapping[str, Any]) -> None:
         """Add a point. A value that is not a number raises an error of packing, and nothing is written."""
         with self._lock:
-            names = tuple(values)
-            pack, size, number, length = self._shapes.get(names) or self._shape(names)
-            at = self._at
-            if at + size > self._end:
-                self._grow(size)
-            self._at = at + size  # first: a signal handler may log in the middle of this
+            if self._adding:  # a signal handler of this thread, in the middle of the lines below
+                self._later.append((step, dict(values)))
+                return
+            self._adding = True
             try:
-                pack(self._map, at + 4, 4, number, self._clock(), step, *values.values())
-            except BaseException:
-                self._map[at : at + size] = bytes(size)
-                self._at = at
-                raise
-            self._map[at : at + 4] = length
-            self.points += 1
+                names = tuple(values)
+                pack, size, number, length = self._shapes.get(names) or self._shape(names)
+                at = self._at
+                if at + size > self._end:
+                    self._grow(size)
+                try:
+                    pack(self._map, at + 4, 4, number, self._clock(), step, *values.values())
+                except BaseException:
+                    self._map[at : at + size] = bytes(size)
+                    raise
+                self._map[at : at + 4] = length
+                self._at = at + size
+                self.points += 1
+            finally:
+                self._adding = False
+            if self._later:
+                self._catch_up()
+
+    def _catch_up(self) -> None:
+        """Add what signal handlers logged; nobody is there any more to be told of an error."""
+        while self._later:
+            with suppress(struct.error, TypeError, NoRoom, IndexError):  # the last: a handler was quicker
+                self.add(*self._later.pop(0))
 
     def close(self) -> None:
         """Cut the file to what it holds; nothing can be added after."""
         with self._lock:
             if self._file < 0:
                 return
+            self._catch_up()
             self._map.close()
             os.ftruncate(self._file, self._at)
             os.close(self._file)

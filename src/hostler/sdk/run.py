@@ -21,12 +21,15 @@ from hostler.sdk.loops import EPOCH, STEP, Loops
 from hostler.sdk.params import Params, kept
 from hostler.sdk.recorder import Recorder
 from hostler.sdk.signals import Signals
+from hostler.spec.states import stop_reason
 
 if TYPE_CHECKING:
+    from hostler.sdk.checkpoint.best import Best
     from hostler.sdk.ranks.agreement import Agreement
     from hostler.sdk.ranks.far_agreement import FarAgreement
 
 T = TypeVar("T")
+EARLY = "early stopping"
 
 
 class Run:
@@ -207,6 +210,25 @@ class Run:
         self._check("keep_best")
         self._keeper.keep_best(metric, goal)
 
+    def _keeps(self, best: Best) -> None:
+        """For the Manager: it keeps the weights of this value as the best."""
+        self._keeper.note_kept(best)
+
+    def _keeps_no(self, metric: str) -> None:
+        """For the Manager: other weights than the best ones are what is left of the run."""
+        self._keeper.forget_kept(metric)
+
+    def _ends_early(self) -> None:
+        """Early stopping ends the training: the run is done, and says so."""
+        if self.rank:
+            return
+        from hostler.records.run import handoff  # few runs end so
+
+        try:
+            handoff.write(self._home.folder.early, {"why": EARLY, "step": self.step})
+        except OSError as error:
+            self._say(f"that early stopping ended the run could not be recorded: {error}")
+
     @property
     def should_stop(self) -> bool:
         """Whether the run should save and leave. `epochs` and `steps` look by themselves."""
@@ -257,6 +279,8 @@ class Run:
         nothing is trained again."""
         self._check("finish")
         self.summary.update(summary)
+        if self._keeper.has_stopped_early:
+            self._ends_early()
         self._closed = "finish()"
         if self._agreement is not None:
             self._agreement.leave()
@@ -374,11 +398,12 @@ class Run:
 
     def _leave(self, reason: str) -> None:
         self._told = True
+        why = stop_reason(reason)
         if self._keeper.saves:
             self._keeper.save(self._recorder.points, wait=True)
-            self._say(f"{self.id}: saved at {self._keeper.place}, leaves ({reason})")
+            self._say(f"{self.id}: saved at {self._keeper.place}, stops: {why}")
         else:
-            self._say(f"{self.id}: leaves ({reason}); nothing is tracked, so the next attempt begins anew")
+            self._say(f"{self.id} stops: {why}; nothing is tracked, so the next attempt begins anew")
         raise Leaving(reason)
 
     def _reason(self) -> str | None:

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from hostler.search.base import Go, Pause, Place, Resume, Rungs, Scores, Stop, Verdict
+from hostler.search.base import Go, Pause, Resume, Rungs, Scores, Standing, Stop, Verdict
 
 
 @dataclass(frozen=True)
@@ -29,7 +29,7 @@ class Asha:
             reached, level = level, self._next(level)
         return reached
 
-    def judge(self, place: Place, rungs: Rungs) -> Verdict:
+    def judge(self, place: Standing, rungs: Rungs) -> Verdict:
         scores = rungs.get(place.level, {})
         if self.pauses:
             return Go() if place.run in self._best(scores) else Pause()

@@ -89,7 +89,7 @@ class History:
 
 
 @dataclass(frozen=True)
-class Place:
+class Standing:
     """Where a run is when it is judged: the level it has reached, and its scores so far, in order."""
 
     run: str
@@ -111,7 +111,7 @@ class Pruner(Protocol):
     def level(self, step: int, run: str) -> int:
         """The highest level that a run at this step has reached; 0: none yet."""
 
-    def judge(self, place: Place, rungs: Rungs) -> Verdict:
+    def judge(self, place: Standing, rungs: Rungs) -> Verdict:
         """Decide on a run that has just reached a level; its own score is among the rungs'."""
 
     def promote(self, rungs: Rungs, paused: Sequence[str], *, over: bool) -> Resume | None:
@@ -125,7 +125,7 @@ class Searcher(Protocol):
     def ask(self, history: History) -> Answer:
         """The next thing to do."""
 
-    def should_prune(self, place: Place, history: History) -> Verdict:
+    def should_prune(self, place: Standing, history: History) -> Verdict:
         """Decide on a run that has just reached a level."""
 
 

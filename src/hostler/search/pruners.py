@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from hostler.search.asha import Asha
-from hostler.search.base import WORST, Go, Place, Pruner, Resume, Rungs, Stop, Verdict, number_of
+from hostler.search.base import WORST, Go, Pruner, Resume, Rungs, Standing, Stop, Verdict, number_of
 from hostler.spec.pruning import Prune
 
 
@@ -43,7 +43,7 @@ class Median:
             return step - (step - self.first) % self.every
         return self.first << ((step // self.first).bit_length() - 1)
 
-    def judge(self, place: Place, rungs: Rungs) -> Verdict:
+    def judge(self, place: Standing, rungs: Rungs) -> Verdict:
         scores = dict(rungs.get(place.level, {}))
         own = scores.pop(place.run, None)
         if own is None or len(scores) < self.others:
@@ -69,7 +69,7 @@ class Patience:
     def level(self, step: int, run: str) -> int:
         return step + 1 if step >= self.first else 0  # each report is judged, that of step 0 too
 
-    def judge(self, place: Place, rungs: Rungs) -> Verdict:
+    def judge(self, place: Standing, rungs: Rungs) -> Verdict:
         since, best = 0, WORST
         for score in place.curve:
             since += 1
@@ -101,7 +101,7 @@ class Hyperband:
     def level(self, step: int, run: str) -> int:
         return self._asha(self.bracket(run)).level(step, run)
 
-    def judge(self, place: Place, rungs: Rungs) -> Verdict:
+    def judge(self, place: Standing, rungs: Rungs) -> Verdict:
         bracket = self.bracket(place.run)
         return self._asha(bracket).judge(place, self._within(bracket, rungs))
 

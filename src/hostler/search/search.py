@@ -18,10 +18,10 @@ from hostler.search.base import (
     Go,
     History,
     New,
-    Place,
     Pruner,
     Resume,
     Rungs,
+    Standing,
     Trial,
     Verdict,
     Wait,
@@ -57,7 +57,7 @@ class Search:
             return New(trials[-1].picks, trials[-1].attrs)
         return self.sampler.next(grouped(trials, self.repeat))
 
-    def should_prune(self, place: Place, history: History) -> Verdict:
+    def should_prune(self, place: Standing, history: History) -> Verdict:
         return self.pruner.judge(place, history.rungs) if self.pruner else Go()
 
     @property

@@ -1,6 +1,6 @@
 """Builds the trials a search is told of, from a sweep's journal, ends and rungs. Pure.
 
-A run that ended done counts with its values, the last it logged of each objective. One that a pruner ended
+A run that ended done counts with its values, by which `best` ranks it too. One that a pruner ended
 or paused counts as far as it came. A failed one, or one that never logged what it is judged by, counts as
 failed.
 """
@@ -13,17 +13,10 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from hostler.search.base import Rungs, Trial, score
+from hostler.spec.ranking import HasGoal, value_of
 
 LIVE, HELD, PAUSED, PRUNED, DONE, FAILED = "live", "held", "paused", "pruned", "done", "failed"
 OPEN = (LIVE, HELD)  # queued or running; paused by a person
-
-
-class Objective(Protocol):
-    @property
-    def name(self) -> str: ...
-
-    @property
-    def goal(self) -> str: ...
 
 
 class Given(Protocol):
@@ -52,7 +45,7 @@ def trials(
     given: Sequence[Given],
     runs: Sequence[str],
     facts: Facts,
-    objectives: Sequence[Objective],
+    objectives: Sequence[HasGoal],
     known: Sequence[Trial] = (),
 ) -> list[Trial]:
     """Trial n is what entry n of the journal gave to run n. `known`: the trials of last time; what has not
@@ -71,10 +64,9 @@ def trials(
     return found
 
 
-def values_of(end: Mapping[str, Any], objectives: Sequence[Objective]) -> tuple[float, ...] | None:
-    """The last that a run logged of each objective; None unless it has a number for all."""
-    metrics = end.get("metrics") or {}
-    found = [float((metrics.get(one.name) or {}).get("last", math.nan)) for one in objectives]
+def values_of(end: Mapping[str, Any], objectives: Sequence[HasGoal]) -> tuple[float, ...] | None:
+    """The value of each objective that a run is ranked by; None unless it has a number for all."""
+    found = [value_of(end, one) for one in objectives]
     return tuple(found) if found and all(map(math.isfinite, found)) else None
 
 

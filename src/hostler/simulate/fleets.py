@@ -19,7 +19,7 @@ from hostler.money.tariff import Asked
 from hostler.settings import Timing
 from hostler.simulate.rates import PreemptionRate
 from hostler.simulate.scene import Scene
-from hostler.simulate.times import Times
+from hostler.simulate.times import VaryingSeconds
 from hostler.simulate.weather import Habits
 from hostler.spec.job import Job, Resources
 from hostler.spec.project import Fleet
@@ -27,9 +27,9 @@ from hostler.store import Store
 from hostler.store.registry import is_folder
 from hostler.worker.claim.slots import Device, Offer, Placement, place
 
-VMS = Habits(Times((), 10, 30), Times((), 60, 150), Times((), 15, 45), notice=30.0)
-WORKERS = Habits(Times(), Times((), 1, 3), Times((), 0, 2), notice=30.0)
-GAP = Times((), 0, 2)
+VMS = Habits(VaryingSeconds((), 10, 30), VaryingSeconds((), 60, 150), VaryingSeconds((), 15, 45), notice=30.0)
+WORKERS = Habits(VaryingSeconds(), VaryingSeconds((), 1, 3), VaryingSeconds((), 0, 2), notice=30.0)
+GAP = VaryingSeconds((), 0, 2)
 BUCKET = "gs://bucket/runs"  # stands for one that machines elsewhere would reach
 UNKNOWN = 1 << 60  # of memory, where nobody has looked
 
@@ -40,10 +40,10 @@ class SimulatedSweep:
 
     job: Job
     runs: int
-    length: Times
+    length: VaryingSeconds
     every: float
     save: float
-    gap: Times = GAP
+    gap: VaryingSeconds = GAP
     doubt: float = 0.0
 
 
@@ -115,7 +115,7 @@ def prices(price: FleetPrice, made: tuple[MachineGroup, ...], nodes: int) -> Map
         for zone in group.zones:
             one = by_zone.get(zone)
             own = (one.spot if group.spot else one.on_demand) if one else None
-            found[zone, group.spot] = (own if own is not None else price.worker or 0.0) * nodes
+            found[zone, group.spot] = (own if own is not None else price.usual or 0.0) * nodes
     return found
 
 

@@ -17,7 +17,7 @@ from hostler.records.rows import Row, rows
 from hostler.records.sweep import sweeps
 from hostler.settings import Timing
 from hostler.simulate.rates import PreemptionRate
-from hostler.simulate.times import Times
+from hostler.simulate.times import VaryingSeconds
 from hostler.spec.names import slug
 from hostler.spec.states import DONE
 from hostler.spec.units import show_duration
@@ -49,8 +49,8 @@ class Launches:
 
 @dataclass(frozen=True)
 class Known:
-    lengths: Times | None = None
-    gaps: Times | None = None
+    lengths: VaryingSeconds | None = None
+    gaps: VaryingSeconds | None = None
 
 
 def of_runs(store: Store, names: Iterable[str]) -> Known:
@@ -58,7 +58,7 @@ def of_runs(store: Store, names: Iterable[str]) -> Known:
     there = [name for name in names if sweeps.is_there(store, name)]
     found = rows(store, there, touched=True) if there else []
     took, between = lengths(found), gaps(found)
-    return Known(Times(took) if took else None, Times(between) if between else None)
+    return Known(VaryingSeconds(took) if took else None, VaryingSeconds(between) if between else None)
 
 
 def lengths(found: Sequence[Row]) -> tuple[float, ...]:

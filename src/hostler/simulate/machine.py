@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from hostler.backends.capacity import MachineGroup
-from hostler.simulate.trace import Loss
+from hostler.simulate.trace import MachineLoss
 
 
 class SimulatedMachine:
     __slots__ = (
         *("born", "ended", "group", "holds", "idle_since", "life", "loss", "number", "on", "seeks"),
-        "zone",
+        *("watches_since", "zone"),
     )
 
     def __init__(self, number: int, group: MachineGroup) -> None:
@@ -17,7 +17,7 @@ class SimulatedMachine:
         self.life = 0  # of which machine an event is
         self.on = self.seeks = False  # it costs; it looks for work
         self.ended = 0  # runs, on this machine
-        self.born = self.idle_since = 0.0
+        self.born = self.idle_since = self.watches_since = 0.0
         self.zone = ""
         self.holds: list[int] = []
-        self.loss: Loss | None = None
+        self.loss: MachineLoss | None = None

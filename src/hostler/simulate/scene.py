@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from hostler.backends.capacity import MachineGroup
 from hostler.settings import Timing
-from hostler.simulate.times import Times
+from hostler.simulate.times import VaryingSeconds
 from hostler.spec.job import Job
 
 
@@ -20,14 +20,14 @@ class Scene:
     runs: int
     workers: int
     groups: tuple[MachineGroup, ...]  # which machines are asked for where; one for a fleet without zones
-    length: Times  # of a run that nobody disturbs
+    length: VaryingSeconds  # of a run that nobody disturbs
     every: float  # between two checkpoints
     timing: Timing
     spare: tuple[MachineGroup, ...] = ()  # that stand in where every other one is out
     doubt: float = 0.0  # how wrong the length of runs may be as a whole: a share of it
     seats: int = 1  # runs at once on one machine
     save: float = 0.0  # the training stands still for a checkpoint, and as long for going on from one
-    gap: Times = field(default_factory=Times)  # from a run's end to the next one's start
+    gap: VaryingSeconds = field(default_factory=VaryingSeconds)  # from a run's end to the next one's start
     prices: Mapping[tuple[str, bool], float] = field(default_factory=dict)  # (zone, spot) → an hour
     waits_free: bool = False  # waiting costs nobody anything
     lasts: float | None = None  # the launch is gone then: its deadline, or what its money buys

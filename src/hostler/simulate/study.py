@@ -20,12 +20,12 @@ from hostler.simulate.history import Known, Launches
 from hostler.simulate.outcome import SimulationOutcome, SimulationSummary, summarize
 from hostler.simulate.rates import PreemptionRate, named_rates
 from hostler.simulate.stock import Stockouts
-from hostler.simulate.times import Times
+from hostler.simulate.times import VaryingSeconds
 from hostler.simulate.trace import Trace, of_teams, strangers
 from hostler.simulate.weather import AsItWas, ByChance, Habits, Weather, habits_of
 from hostler.simulate.world import World
 from hostler.spec.job import Job
-from hostler.spec.units import show_duration
+from hostler.spec.units import counted, show_duration
 from hostler.store import Store
 
 # Many simulations: each fleet with each interval between checkpoints, with many chances.
@@ -99,11 +99,11 @@ class StudyOptions:
     history: bool = False
     trace: Trace | None = None
     stockouts: Stockouts = field(default_factory=Stockouts)
-    run_time: Times | None = None
+    run_time: VaryingSeconds | None = None
     like: tuple[str, ...] = ()  # sweeps whose runs take as long
     intervals: tuple[float, ...] = ()
     save: float | None = None
-    boot: Times | None = None
+    boot: VaryingSeconds | None = None
     notice: float | None = None
     seeds: int | None = None
 
@@ -184,7 +184,7 @@ def _sweep(job: Job, runs: int, wishes: StudyOptions, known: Known) -> tuple[Sim
     if length is None and known.lengths is not None:
         length = known.lengths.times(wishes.scale)
         count = len(known.lengths.seen)
-        notes.append(f"a run takes {length}, as {count} earlier one{'s' * (count != 1)} did")
+        notes.append(f"a run takes {length}, as {counted(count, 'earlier run')} did")
     if wishes.like and known.lengths is None:
         raise UsageError(
             f"--like {', '.join(wishes.like)}: none of its runs has ended in this store",
@@ -210,7 +210,7 @@ def _sweep(job: Job, runs: int, wishes: StudyOptions, known: Known) -> tuple[Sim
     return SimulatedSweep(job, runs, length, every, save, between, doubt(length)), notes
 
 
-def doubt(length: Times) -> float:
+def doubt(length: VaryingSeconds) -> float:
     """Uncertainty of the mean duration of all runs. Pure. A given time may be a
     twentieth off; a measured one, what the number of runs allows, and a fiftieth."""
     if not length.seen:
@@ -219,7 +219,7 @@ def doubt(length: Times) -> float:
     return hypot(LEAST, spread / sqrt(len(length.seen)))
 
 
-def _check_intervals(wishes: StudyOptions, intervals: Sequence[float], length: Times) -> list[str]:
+def _check_intervals(wishes: StudyOptions, intervals: Sequence[float], length: VaryingSeconds) -> list[str]:
     """An interval that is longer than every run means that none is ever saved."""
     long = [one for one in intervals if one >= length.longest]
     if not long:
@@ -274,9 +274,9 @@ def _habits(found: Setting, wishes: StudyOptions, past: Launches) -> tuple[Habit
     if past.boots:
         habits = replace(
             habits,
-            boots=Times(past.boots).times(wishes.scale),
-            comes=Times(past.comes).times(wishes.scale) if past.comes else habits.comes,
-            parts=Times(past.parts).times(wishes.scale) if past.parts else habits.parts,
+            boots=VaryingSeconds(past.boots).times(wishes.scale),
+            comes=VaryingSeconds(past.comes).times(wishes.scale) if past.comes else habits.comes,
+            parts=VaryingSeconds(past.parts).times(wishes.scale) if past.parts else habits.parts,
         )
     if wishes.trace is not None:
         habits = habits_of(wishes.trace, habits)
@@ -284,11 +284,11 @@ def _habits(found: Setting, wishes: StudyOptions, past: Launches) -> tuple[Habit
         notes.append(f"assumed: {found.scene.fleet} takes {habits.boots} until a worker starts (--boot)")
     if wishes.boot is not None:
         _check_boot(found, wishes.boot)
-        habits = replace(habits, boots=wishes.boot, comes=Times())
+        habits = replace(habits, boots=wishes.boot, comes=VaryingSeconds())
     return replace(habits, notice=habits.notice if wishes.notice is None else wishes.notice), notes
 
 
-def _check_boot(found: Setting, boot: Times) -> None:
+def _check_boot(found: Setting, boot: VaryingSeconds) -> None:
     """A launch of VMs that say nothing so long would be taken down."""
     name, report = found.scene.fleet, found.scene.timing.report
     if found.zones and boot.low > report:

@@ -10,7 +10,7 @@ from hostler.spec.units import duration, show_duration
 
 
 @dataclass(frozen=True)
-class Times:
+class VaryingSeconds:
     """Seconds that vary: one of some that were seen, or anything between two, or always the same."""
 
     seen: tuple[float, ...] = ()
@@ -22,8 +22,8 @@ class Times:
             return self.seen[int(chance.random() * len(self.seen))]
         return self.low if self.low == self.high else chance.uniform(self.low, self.high)
 
-    def times(self, factor: float) -> Times:
-        return Times(tuple(one * factor for one in self.seen), self.low * factor, self.high * factor)
+    def times(self, factor: float) -> VaryingSeconds:
+        return VaryingSeconds(tuple(one * factor for one in self.seen), self.low * factor, self.high * factor)
 
     @property
     def mean(self) -> float:
@@ -42,11 +42,11 @@ class Times:
         )
 
 
-def times(text: str, option: str) -> Times:
+def times(text: str, option: str) -> VaryingSeconds:
     """Parse `40m`, or `30m-1h` for anything between them."""
     low, between, high = text.partition("-")
     try:
-        found = Times((), duration(low.strip()), duration((high if between else low).strip()))
+        found = VaryingSeconds((), duration(low.strip()), duration((high if between else low).strip()))
     except ValueError:
         raise UsageError(
             f"{option} {text}: not a time", hint=f"for example {option} 40m, or {option} 30m-1h"

@@ -22,7 +22,7 @@ T = TypeVar("T")
 
 
 @dataclass(frozen=True)
-class Start:
+class MachineStart:
     """Machine number `vm` cost money from `at` on; its worker took `boots` seconds more, if it ever began."""
 
     vm: int
@@ -32,7 +32,7 @@ class Start:
 
 
 @dataclass(frozen=True)
-class Loss:
+class MachineLoss:
     """It was taken away: told at `at`, or not at all, and off at `gone`."""
 
     vm: int
@@ -53,8 +53,8 @@ class Leave:
 @dataclass(frozen=True)
 class Trace:
     scale: float = 1.0
-    starts: tuple[Start, ...] = ()
-    losses: tuple[Loss, ...] = ()
+    starts: tuple[MachineStart, ...] = ()
+    losses: tuple[MachineLoss, ...] = ()
     leaves: tuple[Leave, ...] = ()
     outages: tuple[Outage, ...] = ()
 
@@ -92,7 +92,7 @@ def write(trace: Trace, path: Path) -> None:
 
 def read(path: Path) -> Trace:
     """Read a trace; SpecError names the line that is wrong."""
-    found: dict[type, list[Any]] = {Start: [], Loss: [], Leave: [], Outage: []}
+    found: dict[type, list[Any]] = {MachineStart: [], MachineLoss: [], Leave: [], Outage: []}
     scale = 1.0
     for where, line in _lines(path):
         if "format" in line:
@@ -106,7 +106,7 @@ def read(path: Path) -> Trace:
         found[type(made)].append(made)
     if not any(found.values()):
         raise SpecError(f"{path}: the trace has no events", _HINT)
-    starts, losses, leaves = (sorted(found[kind], key=_when) for kind in (Start, Loss, Leave))
+    starts, losses, leaves = (sorted(found[kind], key=_when) for kind in (MachineStart, MachineLoss, Leave))
     return Trace(scale, tuple(starts), tuple(losses), tuple(leaves), tuple(found[Outage]))
 
 
@@ -136,7 +136,7 @@ def _taken(line: Mapping[str, Any], where: str, make: Callable[[Mapping[str, Any
         raise SpecError(said, _HINT, where=where) from None
 
 
-def _entry(line: Mapping[str, Any]) -> Start | Loss | Leave | Outage:
+def _entry(line: Mapping[str, Any]) -> MachineStart | MachineLoss | Leave | Outage:
     kind = line["kind"]
     if kind == "stockout":
         begins = _number(line, "begins")
@@ -151,11 +151,13 @@ def _entry(line: Mapping[str, Any]) -> Start | Loss | Leave | Outage:
         raise ValueError(f"vm: {vm!r} is not the number of a machine (0, 1, 2, …)")
     if kind == "start":
         boots = _number(line, "boots") if line.get("boots") is not None else None
-        return Start(vm, at, boots, str(line.get("zone", "")))
+        return MachineStart(vm, at, boots, str(line.get("zone", "")))
     gone = _number(line, "gone", at)
     if gone < at:
         raise ValueError("`gone` is earlier than `at`")
-    return Leave(vm, at, gone) if kind == "leave" else Loss(vm, at, gone, bool(line.get("notice", True)))
+    return (
+        Leave(vm, at, gone) if kind == "leave" else MachineLoss(vm, at, gone, bool(line.get("notice", True)))
+    )
 
 
 def _number(line: Mapping[str, Any], name: str, default: float | None = None) -> float:
@@ -169,7 +171,7 @@ def _number(line: Mapping[str, Any], name: str, default: float | None = None) ->
     return float(value)
 
 
-def _when(one: Start | Loss | Leave) -> float:
+def _when(one: MachineStart | MachineLoss | Leave) -> float:
     return one.at
 
 

@@ -36,7 +36,8 @@ class Waiting:
         self._tallies: dict[int, Tally] = {}
         self._again: deque[int] = deque()
         self._fresh, self._runs = 0, scene.runs
-        self.lost: deque[LostRun] = deque()
+        self.lost: dict[int, LostRun] = {}  # by run, the first that was lost first
+        self._of_place: dict[int, list[int]] = {}  # lost runs by the place of the machine that had them
         self.repeated = 0.0  # seconds of work that were done twice
         self.failed = 0
 
@@ -71,22 +72,24 @@ class Waiting:
             facts = {"why": PREEMPTED, "progress": kept + part > 0}
             self._tallies[run] = count(self._tallies[run], facts)
 
-    def cut(self, run: int, now: float) -> None:
-        """Its machine vanished: what it did since its last checkpoint is to be done again."""
+    def cut(self, run: int, now: float, place: int) -> None:
+        """The machine in this place vanished: its work since the last checkpoint is to be done again."""
         kept, part = self._kept(run, now)
         self._left[run] -= kept
         self.repeated += part
         self._attempts[run] += 1
-        self.lost.append(LostRun(run, now, kept > 0))
+        self.lost[run] = LostRun(run, now, kept > 0)
+        self._of_place.setdefault(place, []).append(run)
 
     def put_back(self, run: int) -> None:
         self._again.append(run)
 
-    def missed(self, since: float, now: float, lease: float) -> int | None:
-        """A run that somebody who has looked on since then knows to be lost, and takes; None if there is
-        none. Of those that may not be tried again he notes the end."""
-        while self.lost and max(self.lost[0].at, since) + lease <= now + 1e-6:
-            one = self.lost.popleft()  # the first is the one that was lost first
+    def missed(self, place: int, since: float, now: float, lease: float) -> int | None:
+        """A run that the worker in this place, who watches since then, knows to be lost, and takes; None if
+        there is none. Whoever has the place of its worker knows at once. Of those that may not be tried again
+        it notes the end."""
+        while (run := self._missed(place, since + lease, now, lease)) is not None:
+            one = self.lost.pop(run)
             facts = {"why": "lost", "counts": "lost", "progress": one.progress}
             tally = count(self._tallies.get(one.run, Tally()), facts)
             if not exhausted(tally, self._job):
@@ -94,6 +97,14 @@ class Waiting:
                 return one.run
             self.failed += 1
         return None
+
+    def _missed(self, place: int, watched: float, now: float, lease: float) -> int | None:
+        own = self._of_place.get(place, [])
+        while own:
+            if (run := own.pop()) in self.lost:
+                return run
+        first = next(iter(self.lost.values()), None)
+        return first.run if first and max(first.at + lease, watched) <= now + 1e-6 else None
 
     def _kept(self, run: int, now: float) -> tuple[float, float]:
         """Seconds of work in checkpoints, and since the last of them."""

@@ -15,8 +15,8 @@ from typing import Protocol
 from hostler.simulate import stock
 from hostler.simulate.rates import PreemptionRate
 from hostler.simulate.stock import Outage, Stockouts
-from hostler.simulate.times import Times
-from hostler.simulate.trace import Loss, Start, Trace
+from hostler.simulate.times import VaryingSeconds
+from hostler.simulate.trace import MachineLoss, MachineStart, Trace
 
 Windows = Mapping[str, Sequence[Outage]]
 
@@ -24,7 +24,7 @@ Windows = Mapping[str, Sequence[Outage]]
 class Weather(Protocol):
     windows: Windows  # zone → when it has none
 
-    def loss(self, vm: int, born: float, *, spot: bool) -> Loss | None:
+    def loss(self, vm: int, born: float, *, spot: bool) -> MachineLoss | None:
         """The loss of the machine that costs from `born` on; None if it is never taken away."""
 
     def comes(self, vm: int) -> float:
@@ -41,9 +41,9 @@ class Weather(Protocol):
 class Habits:
     """Durations of machines: to arrive, to boot, of the notice, to leave."""
 
-    comes: Times = field(default_factory=Times)
-    boots: Times = field(default_factory=Times)
-    parts: Times = field(default_factory=Times)
+    comes: VaryingSeconds = field(default_factory=VaryingSeconds)
+    boots: VaryingSeconds = field(default_factory=VaryingSeconds)
+    parts: VaryingSeconds = field(default_factory=VaryingSeconds)
     notice: float = 0.0
 
 
@@ -54,11 +54,11 @@ class ByChance:
         self._habits, self._hazard, self._chance = habits, rate.hazard, chance
         self.windows = windows
 
-    def loss(self, vm: int, born: float, *, spot: bool) -> Loss | None:
+    def loss(self, vm: int, born: float, *, spot: bool) -> MachineLoss | None:
         if not spot or not self._hazard:
             return None
         at = born + self._chance.expovariate(self._hazard)
-        return Loss(vm, at, at + self._habits.notice, self._habits.notice > 0)
+        return MachineLoss(vm, at, at + self._habits.notice, self._habits.notice > 0)
 
     def comes(self, vm: int) -> float:
         return self._habits.comes.draw(self._chance)
@@ -77,7 +77,7 @@ class AsItWas:
         self, trace: Trace, habits: Habits, chance: random.Random, zones: Sequence[str] = ()
     ) -> None:
         self._habits, self._chance = habits, chance
-        self._losses: dict[int, list[Loss]] = defaultdict(list)
+        self._losses: dict[int, list[MachineLoss]] = defaultdict(list)
         for loss in trace.losses:
             self._losses[loss.vm].append(loss)
         self._boots: dict[int, deque[float]] = defaultdict(deque)
@@ -87,12 +87,12 @@ class AsItWas:
             Stockouts(trace.outages), [*zones, *(one.zone for one in trace.outages)], chance, 0
         )
 
-    def loss(self, vm: int, born: float, *, spot: bool) -> Loss | None:
+    def loss(self, vm: int, born: float, *, spot: bool) -> MachineLoss | None:
         own = self._losses[vm]
         n = bisect_right(own, born, key=lambda one: one.gone)
         return own[n] if n < len(own) else None
 
-    def _took(self, start: Start) -> float:
+    def _took(self, start: MachineStart) -> float:
         """Boot time of a machine; one lost before its worker began would have taken longer."""
         if start.boots is not None:
             return start.boots
@@ -116,9 +116,9 @@ def habits_of(trace: Trace, otherwise: Habits) -> Habits:
     parts = tuple(one.gone - one.at for one in trace.leaves)
     comes = tuple(_delays(trace))
     return Habits(
-        Times(comes) if comes else otherwise.comes,
-        Times(boots) if boots else otherwise.boots,
-        Times(parts) if parts else otherwise.parts,
+        VaryingSeconds(comes) if comes else otherwise.comes,
+        VaryingSeconds(boots) if boots else otherwise.boots,
+        VaryingSeconds(parts) if parts else otherwise.parts,
         otherwise.notice,
     )
 
@@ -126,10 +126,10 @@ def habits_of(trace: Trace, otherwise: Habits) -> Habits:
 def _delays(trace: Trace) -> list[float]:
     """From when a machine was wanted until it came; those that waited for their zone do not count."""
     since: dict[int, float] = defaultdict(float)
-    happened: list[Start | Loss] = [*trace.starts, *trace.losses]
+    happened: list[MachineStart | MachineLoss] = [*trace.starts, *trace.losses]
     free, waited = list[float](), list[float]()
     for one in sorted(happened, key=lambda one: one.at):
-        if isinstance(one, Loss):
+        if isinstance(one, MachineLoss):
             since[one.vm] = one.gone
             continue
         own = [out for out in trace.outages if out.zone in (one.zone, "*")]

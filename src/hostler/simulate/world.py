@@ -16,7 +16,7 @@ from hostler.simulate.launch import Launching
 from hostler.simulate.machine import SimulatedMachine
 from hostler.simulate.outcome import SimulationOutcome
 from hostler.simulate.scene import Scene
-from hostler.simulate.trace import Loss
+from hostler.simulate.trace import MachineLoss
 from hostler.simulate.waiting import Waiting
 from hostler.simulate.weather import Weather
 from hostler.worker.claim.leave import LeaveView, leave
@@ -88,7 +88,7 @@ class World:
         limit = self._scene.limit
         if limit is not None and (loss is None or loss.at > self._now + limit):
             told = self._now + limit - min(NOTICE, limit / 4)
-            vm.loss = loss = Loss(vm.number, told, self._now + limit)
+            vm.loss = loss = MachineLoss(vm.number, told, self._now + limit)
         if loss is None:
             return
         if loss.notice and loss.gone - loss.at >= self._scene.save:
@@ -110,7 +110,7 @@ class World:
         self._losses += 1
         self._cut += len(vm.holds)
         for run in vm.holds:
-            self._waiting.cut(run, self._now)
+            self._waiting.cut(run, self._now, vm.number)
         lost = len(vm.holds)
         self._running -= lost
         self._off(vm, self._now)
@@ -162,14 +162,17 @@ class World:
 
     def _begin(self, vm: SimulatedMachine) -> None:
         vm.seeks = True
-        vm.idle_since = self._now
+        vm.idle_since = vm.watches_since = self._now
         self._seek(vm)
 
     def _seek(self, vm: SimulatedMachine) -> None:
         """Take what there is; who has nothing then looks whether to leave."""
         waiting = self._waiting
-        while len(vm.holds) < self._room(vm) and waiting.takeable and self._may_start:
-            self._take(vm, waiting.take())
+        while len(vm.holds) < self._room(vm) and self._may_start:
+            run = self._missed(vm)
+            if run is None and not waiting.takeable:
+                break
+            self._take(vm, waiting.take() if run is None else run)
         if len(vm.holds) >= self._room(vm):
             self._seekers.pop(vm.number, None)
             return
@@ -178,6 +181,11 @@ class World:
             vm.idle_since = self._now
         if not vm.holds:
             self._look(vm)
+
+    def _missed(self, vm: SimulatedMachine) -> int | None:
+        """A run that this worker knows to be lost: it watches while it works, too."""
+        lost, lease = self._waiting.lost, self._scene.timing.lease
+        return self._waiting.missed(vm.number, vm.watches_since, self._now, lease) if lost else None
 
     def _room(self, vm: SimulatedMachine) -> int:
         """The number of runs a machine may hold, up to the number it may still end."""
@@ -246,7 +254,7 @@ class World:
         if waiting.takeable and self._may_start:
             self._seek(vm)
             return
-        run = waiting.missed(since, self._now, timing.lease) if waiting.lost and self._may_start else None
+        run = self._missed(vm) if self._may_start else None
         if run is not None:
             self._take(vm, run)
             self._seek(vm)
@@ -261,7 +269,7 @@ class World:
             idle_for=self._now - since,
             waits_free=self._scene.waits_free,
         )
-        if leave(view, timing.idle):
+        if leave(view, timing.idle, timing.lease):
             self._leave(vm)
             return
         self._look_later(vm, seen)
@@ -270,7 +278,8 @@ class World:
         timing, since = self._scene.timing, vm.idle_since
         times = [since + timing.idle]
         times += [] if seen else [since + timing.beat]
-        times += [max(self._waiting.lost[0].at, since) + timing.lease] if self._waiting.lost else []
+        first = next(iter(self._waiting.lost.values()), None)
+        times += [max(first.at, vm.watches_since) + timing.lease] if first else []
         later = [one for one in times if one > self._now + 1e-6]
         if not self._waiting.takeable:
             self._agenda.at(min(later, default=self._now + timing.wait_max), self._look, vm)

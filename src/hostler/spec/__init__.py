@@ -6,6 +6,7 @@ script.py      words of `hostler run` to a command
 argv.py        words and variables of one attempt
 resume.py      words of `resume:` that fit a checkpoint
 params.py      nested parameters and dotted keys
+plain_data.py  arguments and results of functions that run elsewhere
 scalars.py     a word to a value, as in YAML
 hydra.py       parameters as overrides of Hydra's
 inputs.py      parameters that name other runs
@@ -15,6 +16,7 @@ style.py       form of options
 together.py    runs that may share a process
 methods.py     methods of search and pruning by name
 pruning.py     `prune:` as data
+ranking.py     the value and the step that a run is ranked by
 tracking.py    `trackers:` as data
 states.py      states of a run
 names.py       names that are safe in keys and labels

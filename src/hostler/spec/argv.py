@@ -178,7 +178,7 @@ _NEGATIVE = re.compile(r"-\.?[0-9]")
 
 
 @dataclass(frozen=True)
-class _Option:
+class _OptionSpan:
     """An option: words[start:end] of the command."""
 
     key: str
@@ -221,7 +221,7 @@ def with_params(
     return tuple(words)
 
 
-def _parameter(option: _Option, new: Mapping[str, Any], forms: Style) -> str | None:
+def _parameter(option: _OptionSpan, new: Mapping[str, Any], forms: Style) -> str | None:
     """The new parameter that an option stands for: its own key's, or `amp` for --no-amp."""
     if option.key in new:
         return option.key
@@ -229,7 +229,7 @@ def _parameter(option: _Option, new: Mapping[str, Any], forms: Style) -> str | N
     return next((k for k in new for w in (forms.of(k).true, forms.of(k).false) if w and word in w), None)
 
 
-def _options(argv: Sequence[str]) -> Iterator[_Option]:
+def _options(argv: Sequence[str]) -> Iterator[_OptionSpan]:
     at = script_args(argv)
     while at < len(argv):
         word = argv[at]
@@ -239,20 +239,20 @@ def _options(argv: Sequence[str]) -> Iterator[_Option]:
         at = option.end if option else at + 1
 
 
-def _option(argv: Sequence[str], at: int) -> _Option:
+def _option(argv: Sequence[str], at: int) -> _OptionSpan:
     key, equals, value = argv[at][2:].partition("=")
     if equals:
-        return _Option(key, at, at + 1, (value,), "equals")
+        return _OptionSpan(key, at, at + 1, (value,), "equals")
     end = at + 1
     while end < len(argv) and _is_value(argv[end]) and (end == at + 1 or _alike(argv[at + 1], argv[end])):
         end += 1
     values = tuple(argv[at + 1 : end])
-    return _Option(key, at, end, values, "words" if values else "flag")
+    return _OptionSpan(key, at, end, values, "words" if values else "flag")
 
 
-def _pair(word: str, at: int) -> _Option | None:
+def _pair(word: str, at: int) -> _OptionSpan | None:
     match = _PAIR.fullmatch(word)
-    return _Option(match[1], at, at + 1, (match[2],), "pair") if match else None
+    return _OptionSpan(match[1], at, at + 1, (match[2],), "pair") if match else None
 
 
 def _is_value(word: str) -> bool:
@@ -264,21 +264,21 @@ def _alike(first: str, word: str) -> bool:
     return kind(word) == kind(first) or (kind(word) in numbers and kind(first) in numbers)
 
 
-def _value(option: _Option) -> Any:
+def _value(option: _OptionSpan) -> Any:
     if option.shape == "flag":
         return True
     values = [parse_value(word) for word in option.values]
     return values[0] if len(values) == 1 else values
 
 
-def _spelling(key: str, options: Sequence[_Option]) -> str:
+def _spelling(key: str, options: Sequence[_OptionSpan]) -> str:
     """The key as the command spells it."""
     present = [option.key for option in options]
     same = [k for k in present if k.replace("-", "_") == key.replace("-", "_")]
     return key if key in present or not same else same[-1]
 
 
-def _replaced(option: _Option, key: str, word: str, value: Any, form: Form) -> list[str]:
+def _replaced(option: _OptionSpan, key: str, word: str, value: Any, form: Form) -> list[str]:
     if value is None:
         return []
     if option.shape == "pair":

@@ -12,14 +12,15 @@ from hostler.spec.scalars import text
 
 LONGEST = 200  # bytes of one name; most file systems allow 255
 
-STYLES = ("id", "params", "dated")
+STYLES = ("id", "params", "dated", "numbered")
 
 
 def folder(job: Job, index: int, style: str, date: str) -> PurePosixPath:
     """Where a run's files go below the folder that was asked for.
 
     `id`: 0000003-lr-search-1f2e3d. `params`: 3_lr=0.1+width=64, only what varies. `dated`:
-    2025-01-31-lr-search/3_2025-01-31-lr-search+lr=0.1+width=64.
+    2025-01-31-lr-search/3_2025-01-31-lr-search+lr=0.1+width=64. `numbered`:
+    2025-01-31-lr-search/003-lr=0.1+width=64.
     """
     if style == "id":
         return PurePosixPath(job.run_id(index))
@@ -27,6 +28,9 @@ def folder(job: Job, index: int, style: str, date: str) -> PurePosixPath:
     if style == "params":
         return PurePosixPath(_short(f"{index}_{varied}" if varied else str(index), job.mark(index)))
     sweep = f"{date}-{job.name}"
+    if style == "numbered":
+        name = f"{index:03d}-{varied}" if varied else f"{index:03d}"
+        return PurePosixPath(sweep) / _short(name, job.mark(index))
     name = f"{index}_{sweep}+{varied}" if varied else f"{index}_{sweep}"
     return PurePosixPath(sweep) / _short(name, job.mark(index))
 

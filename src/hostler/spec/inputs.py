@@ -6,27 +6,30 @@ Such a parameter is a value like any other until the run starts; then it is the 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from hostler.spec.job import Job
-from hostler.spec.space.reference import BEST, FILE, RUN, is_reference
+from hostler.spec.space.reference import BEST, FILE, ONLY, RUN, STEP, Step, is_reference, read_step
 
 INIT = "init"  # what `--init-from` names is found under this name among the run's data
 
 
 @dataclass(frozen=True)
 class Input:
-    """`key`: the parameter, dotted."""
+    """`key`: the parameter, dotted. `best_of` and `run` are as they were typed, perhaps with `@STEP`."""
 
     key: str
     best_of: str | None = None
     run: str | None = None
     file: str | None = None
+    step: Step | None = None
+    only: str | None = None  # "done": a stopped run does not count
 
     @property
     def shown(self) -> str:
         what = f"the best of {self.best_of}" if self.best_of else str(self.run)
+        what = what if self.step is None else f"{what}@{self.step}"
         return f"{self.file} of {what}" if self.file else what
 
 
@@ -34,9 +37,14 @@ def inputs_of(params: Mapping[str, Any], prefix: str = "") -> Iterator[Input]:
     """The inputs of a run."""
     for key, value in params.items():
         if is_reference(value):
-            yield Input(f"{prefix}{key}", value.get(BEST), value.get(RUN), value.get(FILE))
+            yield _input(f"{prefix}{key}", value)
         elif isinstance(value, Mapping):
             yield from inputs_of(value, f"{prefix}{key}.")
+
+
+def _input(key: str, value: Mapping[str, Any]) -> Input:
+    step = read_step(value.get(STEP))
+    return Input(key, value.get(BEST), value.get(RUN), value.get(FILE), step, value.get(ONLY))
 
 
 def with_paths(params: Mapping[str, Any], paths: Mapping[str, str], prefix: str = "") -> dict[str, Any]:
@@ -50,13 +58,13 @@ def with_paths(params: Mapping[str, Any], paths: Mapping[str, str], prefix: str 
 
 
 def all_inputs(job: Job) -> frozenset[Input]:
-    """Everything that some run of a sweep takes, without its key."""
+    """Everything that some run of a sweep takes, without its key and file."""
     runs = [] if job.rounds or job.search else list(job.runs)
     found = _inside([*(one.space.source for one in job.rounds), dict(job.search), *runs, dict(job.init)])
-    return frozenset(Input("", one.get(BEST), one.get(RUN)) for one in found)
+    return frozenset(replace(_input("", one), file=None) for one in found)
 
 
-def _inside(value: Any) -> Iterator[Mapping[str, str]]:
+def _inside(value: Any) -> Iterator[Mapping[str, Any]]:
     if is_reference(value):
         yield value
     elif isinstance(value, Mapping):

@@ -144,6 +144,7 @@ class Objective:
 
     name: str
     goal: str = "max"
+    of: str = "kept"  # which of its values counts: kept, best, last or mean:5; see ranking.py
 
 
 @dataclass(frozen=True)
@@ -183,6 +184,7 @@ class Job:
     secrets: tuple[str, ...] = ()
     metric: str | None = None
     goal: str = "max"
+    of: str = "kept"  # which value of the metric a run is ranked by; see ranking.py
     resources: Resources = field(default_factory=Resources)
     distributed: str = "torch"  # how several processes are told of each other: torch | tensorflow | jax
     limits: Limits = field(default_factory=Limits)
@@ -203,7 +205,9 @@ class Job:
     source: Source = field(default_factory=Source)
     cwd: str = ""  # working directory, relative to the snapshot's root
     priority: int = 0
-    warm: bool = True  # a script may be started from a parent that has imported what it imports
+    warm: bool | str = (
+        True  # a script may be started from a parent that has imported what it imports; "strict"
+    )
     runs: tuple[Params, ...] = ({},)  # parameters of run 0, 1, 2 … where there are no rounds; of a search
     # that learns, those of the journal's entries: they come after the rounds that it took the place of
     rounds: tuple[Round, ...] = ()  # of a sweep's file: runs are computed; an index is given out once
@@ -315,7 +319,12 @@ class Job:
     @property
     def looked_at(self) -> tuple[Objective, ...]:
         """The metrics its runs are judged by, the most important first."""
-        return self.objectives or ((Objective(self.metric, self.goal),) if self.metric else ())
+        return self.objectives or ((Objective(self.metric, self.goal, self.of),) if self.metric else ())
+
+    @property
+    def ranked_by(self) -> Objective | None:
+        """The metric that its runs are ranked by, with the rule; None if it has none."""
+        return Objective(self.metric, self.goal, self.of) if self.metric else None
 
     def indices(self) -> Iterator[int]:
         """Indices of the runs that are in the file, or in what was submitted."""

@@ -25,6 +25,12 @@ def slug(text: str, limit: int = MAX) -> str:
     return f"{safe[: limit - 7].strip('-._') or 'run'}-{_mark(text)}"
 
 
+def sweep_name(text: str) -> str:
+    """The name of a sweep that a person calls so: their own word, capitals too, else its slug."""
+    small = text.lower()
+    return text if slug(small) == small and text.isascii() else slug(text)
+
+
 def _mark(text: str) -> str:
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:6]
 
@@ -64,3 +70,8 @@ def check_part(part: str) -> str:
     if not is_part(part):
         raise UsageError(f"{part!r} is not a name hostler can use", hint="letters, digits and . _ - only")
     return part
+
+
+def is_tag(text: str) -> bool:
+    """Whether a text can be a tag: printable, without spaces and commas."""
+    return bool(text) and text.isprintable() and not any(c.isspace() or c == "," for c in text)

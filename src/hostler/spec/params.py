@@ -53,7 +53,7 @@ def parse_pair(word: str) -> tuple[str, Any]:
     key, equals, value = word.partition("=")
     if not equals or not all(key.split(".")):
         raise UsageError(
-            f"{word!r} is not a key=value", hint="like lr=0.1, or model.width=64 for a nested key"
+            f"{word!r} is not a key=value", hint="for example lr=0.1, or model.width=64 for a nested key"
         )
     return key, parse_value(value)
 

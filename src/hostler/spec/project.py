@@ -58,6 +58,7 @@ class Fleet:
     options: Mapping[str, Any] = field(default_factory=dict)
     scope: str = ""  # whose fleet it is, where machines serve several projects
     store: str = ""  # the URL of the store that it works for
+    known: Mapping[str, Any] = field(default_factory=dict)  # facts that its platform told, for its backend
 
 
 @dataclass(frozen=True)
@@ -79,6 +80,7 @@ class Project:
     secrets: tuple[str, ...] = ()
     metric: str | None = None
     goal: str = "max"
+    of: str = "kept"  # which value of the metric counts: see ranking.py
     resources: Resources = field(default_factory=Resources)
     distributed: str = "torch"
     limits: Limits = field(default_factory=Limits)
@@ -97,7 +99,7 @@ class Project:
     cache: str | None = None
     git: GitSource | None = None
     priority: int = 0
-    warm: bool = True
+    warm: bool | str = True  # or "strict"
 
 
 def default_project(folder: Path) -> Project:

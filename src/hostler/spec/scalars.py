@@ -20,6 +20,7 @@ _INT = re.compile(r"[-+]?[0-9]+|0o[0-7]+|0x[0-9a-fA-F]+")
 _FLOAT = re.compile(r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?")
 _INF = re.compile(r"[-+]?\.(inf|Inf|INF)")
 _NAN = frozenset({".nan", ".NaN", ".NAN"})
+_TOKENS = re.compile(r'"(?:[^"\\]|\\.)*"|(?<![\d.])(\d+)(e[-+])')  # texts, and numbers without a point
 _DIGITS = 4000  # Python refuses to read longer whole numbers; they stay text
 _BASES = {"0o": 8, "0x": 16}
 
@@ -35,6 +36,14 @@ def kind(word: str) -> Kind:
     if _FLOAT.fullmatch(word) or _INF.fullmatch(word) or word in _NAN:
         return "float"
     return "str"
+
+
+def for_yaml(json_text: str) -> str:
+    """The same JSON with 1e-05 as 1.0e-05: only that is a number for readers of YAML 1.1, as PyYAML."""
+    return _TOKENS.sub(
+        lambda found: f"{found[1]}.0{found[2]}" if found[1] else found[0],
+        json_text,
+    )
 
 
 def scalar(word: str) -> bool | int | float | str | None:

@@ -16,7 +16,7 @@ from hostler.frozen import dataclass
 from hostler.spec.scalars import text
 
 BOOLEANS = ("bare", "no-prefix", "value")
-LISTS = ("repeat", "spaces", "comma", "json")
+LISTS = ("repeat", "spaces", "comma", "joined", "json")
 ASSIGN = ("space", "equals")
 
 _NUMBER = re.compile(r"-\d+|-\d*\.\d+")
@@ -28,7 +28,7 @@ class Form:
     """The words of one option. '' and None: as usual."""
 
     booleans: str = ""  # bare | no-prefix | value
-    lists: str = ""  # repeat | spaces | comma | json
+    lists: str = ""  # repeat | spaces | comma | joined | json
     assign: str = ""  # space | equals
     option: str = ""  # as the parser spells it; '' is --key
     true: tuple[str, ...] | None = None  # the very words, where the parser has words of its own
@@ -78,6 +78,8 @@ def joined(value: Any, form: Form) -> str | None:
     """A list as one word, where its form has one; None where its items are words of their own."""
     if form.lists == "comma":
         return ",".join(written(item, form) for item in value)
+    if form.lists == "joined":
+        return " ".join(written(item, form) for item in value)
     return written(value, form) if form.lists == "json" else None
 
 

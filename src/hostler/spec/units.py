@@ -1,7 +1,8 @@
-"""Durations, sizes and money: text to numbers and back.
+"""Durations, sizes, money, counts and results: text to numbers and back.
 
 Seconds are floats, bytes are ints. `show_…(x, exact=True)` is read back as exactly x; without it the
-text is short, for people. Errors are ValueErrors of one line: the caller knows the file and the key.
+text is short, for people: terminal, report and plots show a number by this one rule. Errors are ValueErrors
+of one line: the caller knows the file and the key.
 """
 
 from __future__ import annotations
@@ -22,6 +23,9 @@ _DURATION_WORDS = {
 _PART = re.compile(r"\s*([0-9]+(?:\.[0-9]*)?|\.[0-9]+)\s*([a-z]+)\s*")
 _SIZE = re.compile(r"\s*([0-9]+(?:\.[0-9]*)?|\.[0-9]+)\s*([a-z]*)\s*", re.IGNORECASE)
 _LETTERS = "KMGTPE"
+_DIGITS = 4  # significant ones of a result
+_SMALL, _LARGE = -2, 6  # powers of ten between which a result has no exponent
+_WHOLE = 1e9  # whole numbers below it are shown whole
 _LONGEST = 1e11  # three thousand years
 
 
@@ -58,19 +62,44 @@ def show_money(value: float | None) -> str:
     return f"{value:.{1 - math.floor(math.log10(abs(value)))}f}".rstrip("0")
 
 
+def show_number(value: float) -> str:
+    """'0.9683', '1.63e-3', '128': four significant digits, an exponent below 0.01 and above a million."""
+    if not math.isfinite(value):
+        return "NaN" if math.isnan(value) else "inf" if value > 0 else "-inf"
+    if value == int(value) and abs(value) < _WHOLE:
+        return str(int(value))
+    digits, _, power = f"{value:.{_DIGITS - 1}e}".partition("e")
+    if not _SMALL <= int(power) < _LARGE:
+        return f"{_trimmed(digits)}e{int(power)}"
+    return _trimmed(f"{value:.{max(0, _DIGITS - 1 - int(power))}f}")
+
+
 def show_duration(seconds: float, *, exact: bool = False) -> str:
-    """'1d2h', '1h30m', '1m5s', '3.2s': the two largest parts, or all of them if exact."""
+    """'1d 02h', '1h 30m', '1m 05s', '3.2s': the largest part and the next, or all of them if exact."""
     if seconds < 0:
         return "-" + show_duration(-seconds, exact=exact)
     if not exact and 0 < seconds < 10:
         return f"{math.floor(seconds * 10) / 10:g}s" if seconds >= 1 else f"{math.floor(seconds * 1000):d}ms"
+    if not exact:
+        first, second = _two_parts(int(seconds))
+        return first if second.startswith("00") else f"{first} {second}".rstrip()
     minutes, rest = divmod(seconds, 60)
-    parts = _whole_parts(int(minutes) * 60 + (0 if exact else int(rest)))
-    if exact and rest:
+    parts = _whole_parts(int(minutes) * 60)
+    if rest:
         parts.append(
             f"{Decimal(repr(float(rest))):f}".rstrip("0").rstrip(".") + "s" if rest % 1 else f"{int(rest)}s"
         )
-    return "".join(parts if exact else parts[:2]) or "0s"
+    return "".join(parts) or "0s"
+
+
+def show_elapsed(seconds: float) -> str:
+    """A duration in a column: '2m 00s' under '12m 05s', so that equal parts stand under each other."""
+    return show_duration(seconds) if seconds < 60 else " ".join(_two_parts(int(seconds)))
+
+
+def show_ago(seconds: float) -> str:
+    """'12s ago', '5m ago', '3d ago': how long ago something was, in its largest part."""
+    return "just now" if seconds < 1 else f"{_two_parts(int(seconds))[0]} ago"
 
 
 def show_size(count: int, *, exact: bool = False) -> str:
@@ -87,6 +116,12 @@ def show_size(count: int, *, exact: bool = False) -> str:
         if shown < 1000 or letter == _LETTERS[-1]:
             break
     return f"{shown:.1f}".removesuffix(".0") + f"{letter}B"
+
+
+def counted(number: float, noun: str) -> str:
+    """'1 run', '1,200 runs', '0.5 CPUs': a number with its noun."""
+    shown = f"{int(number):,}" if number == int(number) else f"{number:g}"
+    return f"{shown} {noun}{'' if number == 1 else 's'}"
 
 
 def _number(value: object) -> float | None:
@@ -108,6 +143,21 @@ def _sum_of_parts(text: str) -> float | None:
         total += float(match[1]) * _DURATION_WORDS[match[2]]
         at = match.end()
     return total if at == len(text) and at else None
+
+
+def _two_parts(seconds: int) -> tuple[str, str]:
+    """The largest part of a duration and the next, of two digits: ('1h', '05m'); seconds have no next."""
+    units = list(_SECONDS)
+    largest = next((unit for unit in units if seconds >= _SECONDS[unit]), units[-1])
+    count, rest = divmod(seconds, _SECONDS[largest])
+    if largest == units[-1]:
+        return f"{count}{largest}", ""
+    smaller = units[units.index(largest) + 1]
+    return f"{count}{largest}", f"{rest // _SECONDS[smaller]:02d}{smaller}"
+
+
+def _trimmed(digits: str) -> str:
+    return digits.rstrip("0").rstrip(".") if "." in digits else digits
 
 
 def _whole_parts(seconds: int) -> list[str]:

@@ -1,7 +1,7 @@
 """Bytes under keys, in a folder or a bucket. Knows nothing of runs.
 
 base.py       the seam: six methods over bytes; the form of a key; local files
-registry.py   a store by its URL; one for a person, who waits less long
+registry.py   a store by its URL; whether it can be used; the file system of a folder
 folder.py     a folder, local or shared
 walk.py       keys of a folder in order
 memory.py     a store in memory, for tests

@@ -17,11 +17,11 @@ class Answer(Enum):
     ABSENT = "no such object"
     NO_BUCKET = "no such bucket"
     DENIED = "not allowed"
-    STALE = "the token is not taken, or no longer"
+    STALE = "the token is not accepted, or has expired"
     NO_CREDENTIALS = "no credentials found"
     TAKEN = "something is there, or another write is under way"
     NOTHING_THERE = "the range lies beyond the object"
-    BUSY = "no answer, or one that says: later"
+    BUSY = "no answer, or an answer to try later"
     REFUSED = "the request is wrong"
 
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -75,6 +75,12 @@ class Store(Protocol):
         """An object into a local file, whole or not at all; NotFound if there is none."""
 
 
+def keys(store: Store, prefix: str, after: str = "") -> Iterable[str]:
+    """Keys of a listing: a store that has them without a row for each is asked for them alone."""
+    alone = getattr(store, "keys", None)
+    return alone(prefix, after) if alone else (entry.key for entry in store.list(prefix, after))
+
+
 def may_begin_a_key(prefix: str) -> bool:
     """Whether a key can start with it: its folders must be legal, so that none leads out of the store."""
     folders, slash, _ = prefix.rpartition("/")
@@ -117,7 +123,7 @@ def arriving(path: Path) -> Iterator[BinaryIO]:
         os.replace(temp, path)
     except OSError as error:
         raise MachineError(
-            f"{path} cannot be written: {error.strerror}", "free disk space or rights"
+            f"{path} cannot be written: {error.strerror}", "free disk space, or fix the rights"
         ) from error
     finally:
         remove_if_there(temp)

@@ -100,6 +100,8 @@ class BucketStore:
                 return _guarded(lambda clients=clients: action(clients))  # type: ignore[misc]
             except _FAULTS as error:
                 answer = _answer(error)
+                if answer is Answer.DENIED and _is_gone(clients.quick):
+                    answer = Answer.NO_BUCKET
                 refusal = explain(answer, self.url, key, str(error))
                 if answer is Answer.STALE and not renewed:
                     renewed = self._renew(clients)
@@ -144,6 +146,15 @@ class BucketStore:
                 self._call(key, lambda clients, key=key: obstore.delete(clients.quick, key))  # type: ignore[misc]
             except NotFound:
                 continue
+
+
+def _is_gone(client: Any) -> bool:
+    """Whether there is no bucket: some servers (SeaweedFS) call a write to none denied, but not a list."""
+    try:
+        _guarded(lambda: next(_stream(client, "", ""), None))
+    except _FAULTS as error:
+        return _answer(error) is Answer.NO_BUCKET
+    return False
 
 
 def _fit(clients: Clients, data: bytes) -> Any:
@@ -284,7 +295,7 @@ def address_of(url: str) -> BucketAddress:
     scheme, _, rest = url.partition("://")
     bucket, _, prefix = rest.partition("/")
     if scheme not in KINDS or not bucket:
-        raise UsageError(f"{url!r} names no bucket", "like s3://bucket/prefix")
+        raise UsageError(f"{url!r} names no bucket", "for example s3://bucket/prefix")
     return BucketAddress(scheme, bucket, prefix.strip("/"))
 
 

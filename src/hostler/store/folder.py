@@ -11,7 +11,7 @@ from __future__ import annotations
 import errno
 import os
 import shutil
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from stat import S_ISREG
 
@@ -29,6 +29,7 @@ from hostler.store.base import (
     open_local,
 )
 from hostler.store.walk import etag, walk
+from hostler.store.walk import keys as keys_of
 
 _TRIES = 10
 _ABSENT = {errno.ENOENT, errno.ENOTDIR, errno.EISDIR, errno.ENXIO}  # ENXIO: a socket
@@ -79,7 +80,11 @@ class FolderStore:
 
         if not if_absent:
             return self._write(key, fill, _replace)
-        return not self._is_anothers(key, data) and self._write(key, fill, _create)
+        return not self._is_anothers(key, data) and self.create(key, data)
+
+    def create(self, key: str, data: bytes) -> bool:
+        """The same without a look before it: the file system alone decides."""
+        return self._write(key, lambda handle: _write_all(handle, data), _create)
 
     def list(self, prefix: str, after: str = "", *, deep: bool = True) -> Iterator[Entry]:
         if not may_begin_a_key(prefix):
@@ -90,6 +95,16 @@ class FolderStore:
             if _is_absent(error):
                 return
             raise self._refusal(error, prefix) from error
+
+    def keys(self, prefix: str, after: str = "") -> Iterable[str]:
+        """Keys of `list`: all at once where they lie in one directory."""
+        try:
+            found = keys_of(self._root, prefix, after) if may_begin_a_key(prefix) else []
+        except OSError as error:
+            if not _is_absent(error):
+                raise self._refusal(error, prefix) from error
+            found = []
+        return (entry.key for entry in self.list(prefix, after)) if found is None else found
 
     def delete(self, *keys: str) -> None:
         names: dict[str, list[str]] = {}

@@ -1,4 +1,4 @@
-"""A store by its URL; drivers are imported on use. What kind of folder a store's is."""
+"""A store by its URL; drivers are imported on use. Whether it can be used; a folder's file system."""
 
 from __future__ import annotations
 
@@ -20,7 +20,12 @@ KNOWN = ("file://", "ssh://", "memory:", *(f"{scheme}://" for scheme in BUCKETS)
 PATIENCE = 10.0  # seconds that a person waits for a store; a worker waits longer
 
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*)://")
-_NETWORK = re.compile(r"nfs4?|lustre|gpfs|beegfs|cifs|smb3|afs|ceph|glusterfs|9p|fuse\.sshfs")  # file systems
+_MOUNT_ID = re.compile(rb"^mnt_id:\s*([0-9]+)$", re.MULTILINE)
+_NETWORK = re.compile(
+    r"nfs4?|lustre|gpfs|beegfs|ceph|wekafs|panfs|pvfs2|orangefs|glusterfs|cifs|smb3|smbfs|afs|9p|virtiofs"
+    r"|fuse(\..+)?"  # of these most are: sshfs, cephfs, buckets; the others only get longer times
+)
+_DEPTH = 8  # overlays on overlays
 _ALMOST = re.compile(r"(s3|gs|gcs|az|ssh|file):")
 _ALIASES = {
     "sftp": "ssh",
@@ -70,39 +75,64 @@ def is_folder(url: str) -> bool:
 
 
 def is_network(folder: Path) -> bool:
-    """Whether a folder is on a network file system, where an absent answer may be a minute old: by the mount
-    table where there is one (Linux); elsewhere a folder counts as local."""
+    """Whether a folder, or where it will be made, is on a network file system: there "absent" may be a minute
+    old. Elsewhere than on Linux a folder counts as local."""
+    return _NETWORK.fullmatch(file_system(folder)) is not None
+
+
+def file_system(folder: Path) -> str:
+    """Type of the file system as the kernel names it; that of the writable part of an overlay. '' if nobody
+    can tell. The kernel itself says which mount a folder is in: links are followed, no name of a mount point
+    is read, and a mount under another one is not taken for it."""
     try:
-        table = Path("/proc/self/mountinfo").read_text(errors="replace")
-    except OSError:
-        return False
-    return _NETWORK.fullmatch(kind_of(str(folder.absolute()), table)) is not None
+        table = Path("/proc/self/mountinfo").read_bytes().splitlines()
+        for _ in range(_DEPTH):
+            kind, upper = _mount(_mount_id(folder), table)
+            if kind != "overlay" or not upper or not os.path.isdir(upper):
+                return kind
+            folder = Path(os.fsdecode(upper))
+    except (OSError, ValueError):
+        pass
+    return ""
 
 
-def kind_of(path: str, mountinfo: str) -> str:
-    """File system type of the mount that holds a path. Pure."""
-    best, kind = "", ""
-    for line in mountinfo.splitlines():
-        left, _, right = line.partition(" - ")
-        point = left.split(" ")[4].encode().decode("unicode_escape") if left.count(" ") >= 4 else ""
-        if len(point) >= len(best) and point and (path + "/").startswith(point.rstrip("/") + "/"):
-            best, kind = point, right.split(" ")[0]
-    return kind
-
-
-def check(store: Store) -> None:
-    """Create, read back and delete a probe; StoreError says what cannot be done."""
+def check(store: Store, *, creates: bool = True) -> None:
+    """Create, read back and delete a probe; StoreError says what cannot be done. `creates`: a second create
+    of the probe with other bytes must be refused, or else every worker would win every run."""
     key, data = f"probe/{os.urandom(8).hex()}", os.urandom(16).hex().encode()
     any(store.list(key))  # a store that does not answer says so best when it is only asked
     written = store.put(key, data, if_absent=True)
     try:
         if not written or store.get(key).data != data:
             raise NotFound(key)
+        if creates and (_create_again(store, key, data[::-1] + b"!") or store.get(key).data != data):
+            raise _overwrites(store.url)
     except NotFound:
         hint = "check its address and what answers there, or use another store"
         raise StoreError(f"{store.url} does not give back what was written", hint) from None
     finally:
         store.delete(key)
+
+
+def _create_again(store: Store, key: str, data: bytes) -> bool:
+    if is_folder(store.url):
+        from hostler.store.folder import FolderStore  # loaded already, where it is one
+
+        if isinstance(store, FolderStore):
+            return store.create(key, data)
+    return store.put(key, data, if_absent=True)
+
+
+def _overwrites(url: str) -> StoreError:
+    if is_folder(url):
+        said = (
+            f"{url}: its file system lets a hard link overwrite a file, so every worker would win every run"
+        )
+        return StoreError(said, "use a folder on ext4, xfs, btrfs, ZFS or NFS, or a bucket")
+    said = f"{url} ignores conditional writes (If-None-Match), so every worker would win every run"
+    return StoreError(
+        said, "update that server, use one that refuses them (SeaweedFS, MinIO, S3), or a folder"
+    )
 
 
 def _scheme(url: str) -> str:
@@ -156,3 +186,37 @@ def _patience(bound: float | None) -> RetryTime:
     from hostler.store.retry import RetryTime  # a folder is not asked again
 
     return RetryTime() if bound is None else RetryTime(bound=bound)
+
+
+def _mount_id(folder: Path) -> bytes:
+    """Number of the mount that holds a folder, or its nearest parent that is there."""
+    while True:
+        try:
+            handle = os.open(folder, os.O_PATH)
+            break
+        except FileNotFoundError:
+            if folder == folder.parent:
+                raise
+            folder = folder.parent if not folder.is_symlink() else Path(os.path.realpath(folder)).parent
+    try:
+        found = _MOUNT_ID.search(Path(f"/proc/self/fdinfo/{handle}").read_bytes())
+    finally:
+        os.close(handle)
+    return found[1] if found else b""
+
+
+def _mount(number: bytes, table: list[bytes]) -> tuple[str, bytes]:
+    """Type of a mount, and the folder that an overlay writes to. Pure."""
+    for line in table:
+        left, _, right = line.partition(b" - ")
+        if left.split(b" ", 1)[0] == number:
+            kind, _, options = right.split(b" ", 2)
+            upper = re.search(rb"(?:^|,)upperdir=((?:[^,\\]|\\.)*)", options)
+            return kind.decode(), _unescaped(upper[1]) if upper else b""
+    return "", b""
+
+
+def _unescaped(text: bytes) -> bytes:
+    """`\\040` is a space in the table; overlayfs itself puts a backslash before a comma or another one."""
+    octal = re.sub(rb"\\([0-7]{3})", lambda found: bytes([int(found[1], 8)]), text)
+    return re.sub(rb"\\(.)", rb"\1", octal)

@@ -59,10 +59,22 @@ def walk(root: Root, prefix: str, after: str, *, deep: bool) -> Iterator[Entry]:
     base, slash, _ = prefix.rpartition("/")
     handle = root.folder(base)
     try:
-        names = _names(handle)
+        names = _names(handle, prefix[len(base + slash) :])
     finally:
         os.close(handle)
     return _walk(root.path, base + slash, names, prefix, after, deep)
+
+
+def keys(root: Root, prefix: str, after: str) -> list[str] | None:
+    """The same keys at once, without a row for each, where no directory lies among them; None where one does:
+    tens of thousands of names are then a list and nothing more."""
+    base, slash, _ = prefix.rpartition("/")
+    handle = root.folder(base)
+    try:
+        names = _names(handle, prefix[len(base + slash) :])
+    finally:
+        os.close(handle)
+    return None if "/" in "".join(names) else _keys(base + slash, names, prefix, after)
 
 
 def etag(facts: os.stat_result) -> str:
@@ -98,15 +110,15 @@ def _keys(base: str, names: list[str], prefix: str, after: str) -> list[str]:
     return [base + name for name in names]
 
 
-def _names(folder: str | int) -> list[str]:
-    """Files and directories, these with '/', of a directory: by a path that was just listed as one, or a
-    descriptor."""
+def _names(folder: str | int, head: str = "") -> list[str]:
+    """Files and directories, these with '/', of a directory whose names begin so: by a path that was just
+    listed as one, or a descriptor."""
     names = []
     try:
         with os.scandir(folder) as rows:
             for row in rows:
                 name = row.name
-                if name.startswith(TEMPORARY):
+                if (head and not name.startswith(head)) or name.startswith(TEMPORARY):
                     continue
                 if row.is_file(follow_symlinks=False):
                     names.append(name)

@@ -64,7 +64,7 @@ class BackendContract:
             return not alive(backend, fleet)
 
         wait_until(gone)
-        assert any(b"nothing is left" in text for text in [*printed, backend.logs(worker)])
+        assert any(b"no run is left" in text for text in [*printed, backend.logs(worker)])
 
     def test_hosts_that_have_their_workers_are_left_alone(
         self, backend: Backend, fleet: Fleet, launch: Launch

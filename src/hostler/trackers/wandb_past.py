@@ -42,9 +42,9 @@ def read(where: str, say: Say) -> Iterator[Past]:
 
 def _of_files(paths: Sequence[Path], say: Say) -> Iterator[Past]:
     """A run that went on has several files, in order of their folders' names."""
-    runs: dict[str, _Reading] = {}
+    runs: dict[str, _RunFiles] = {}
     for path in paths:
-        one = runs.setdefault(path.stem, _Reading()).read(path)
+        one = runs.setdefault(path.stem, _RunFiles()).read(path)
         if not one.run:
             say(f"{path} is not a W&B file, or holds nothing of its run yet")
     for one in runs.values():
@@ -53,7 +53,7 @@ def _of_files(paths: Sequence[Path], say: Say) -> Iterator[Past]:
 
 
 @dataclass
-class _Reading:
+class _RunFiles:
     """The content of one run's files."""
 
     run: bytes = b""
@@ -64,7 +64,7 @@ class _Reading:
     said: str = ""  # by hostler: W&B itself knows two ends
     ended: float | None = None
 
-    def read(self, path: Path) -> _Reading:
+    def read(self, path: Path) -> _RunFiles:
         for record in _records(path.read_bytes()):
             try:
                 for number, _, value in wire.fields(record):

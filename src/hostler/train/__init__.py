@@ -4,6 +4,8 @@ The only part that imports torch. It imports nothing else of hostler but the lib
 
 config.py      every key of the trainer, with its default
 configfile.py  a config from a file and `key=value` words
+program.py     a training as a program: words, shared processes, devices
+copied.py      a copy of the trainer in a user's project; its other files are in `project`
 identity.py    keys that a result depends on
 experiment.py  the training loop, as a generator
 epoch.py       results of an epoch, as the loop yields them
@@ -19,7 +21,8 @@ span.py        steps and epochs of a training
 divisors.py    divisors of a number
 newest.py      the weight of the newest model in an average
 memory.py      pieces of a batch that fit into memory
-graph.py       a step as one CUDA graph, recorded
+graphs/        steps recorded as CUDA graphs
+looks.py       losses of steps on their way from the device
 ranks.py       processes that train one model
 seeds.py       seeds and deterministic algorithms
 evaluation.py  loss and accuracy over splits; sums over an epoch

@@ -14,6 +14,7 @@ from typing import Any
 from hostler.errors import SpecError, UsageError
 from hostler.sdk.saving import policy_of
 from hostler.spec.nearest import did_you_mean
+from hostler.spec.ranking import GOALS
 from hostler.train import momentum, newest, schedule
 from hostler.train.custom import is_place
 from hostler.train.divisors import divisors
@@ -43,7 +44,7 @@ class Config:
     log_to_stdout: bool = False
     device: str | None = None
     host_name: str | None = None
-    multi_gpu: bool = True  # the devices of a gang train one model
+    multi_gpu: bool = True  # all visible GPUs train one model, a process on each; false: one
     num_workers: int = 2
     eval_batch_size: int | None = None  # none: the training batch size
     max_allowed_loss: float = 1e6
@@ -68,6 +69,9 @@ class Config:
     data_splits_map: Mapping[str, str | None] = field(
         default_factory=lambda: {"train": "train", "test": "test"}
     )
+    eval_datasets: Mapping[str, str] = field(
+        default_factory=dict
+    )  # more to evaluate on: dataset, or dataset@split
     data_on_device: bool | None = None  # none: where it fits
     transform: str | None = None  # file.py:name, a function of an example's input and "is it for training"
     augment: tuple[str, ...] = ()
@@ -106,7 +110,7 @@ class Config:
     clip_grad_norm: float | None = None
     amp: str | None = None  # bf16 | fp16
     compile: bool | str = False  # or a mode of torch.compile
-    cuda_graph: bool | None = None  # the step is one; none: models linear and tiny, compile: reduce-overhead
+    cuda_graph: bool | None = None  # the step is one; none: with compile, and of models linear and tiny
     channels_last: bool = False
     # averaging
     averaging: str | None = None
@@ -147,7 +151,7 @@ def _lengths(c: Config) -> Problem:
     if c.train_length_unit not in UNITS:
         return f"train_length_unit {c.train_length_unit!r} is not one of {', '.join(UNITS)}", ""
     if c.steps_per_epoch is not None and c.samples_per_epoch is not None:
-        return "steps_per_epoch and samples_per_epoch say the same thing", "give one of the two"
+        return "steps_per_epoch and samples_per_epoch cannot be combined", "give one of the two"
     for name in (
         "steps_per_epoch",
         "samples_per_epoch",
@@ -160,9 +164,9 @@ def _lengths(c: Config) -> Problem:
     ):
         value = getattr(c, name)
         if value is not None and value < 1:
-            return f"{name} is {value}, and must be at least 1", ""
+            return f"{name} is {value}, but must be at least 1", ""
     if c.model_input_shape is not None and min(c.model_input_shape, default=0) < 1:
-        return f"model_input_shape is {list(c.model_input_shape)}, and each is at least 1", ""
+        return f"model_input_shape is {list(c.model_input_shape)}, but each must be at least 1", ""
     for name in ("train_length", "num_workers", "save_freq", "warmup_steps"):
         if getattr(c, name) < 0:
             return f"{name} is {getattr(c, name)}, but must be at least 0", ""
@@ -177,7 +181,7 @@ def _words(c: Config) -> Problem:
         "compile": (False, True, *COMPILES),
         "amp": (None, "bf16", "fp16"),
         "evaluate": ("last", "av", "both"),
-        "best_checkpoint_goal": (None, "max", "min"),
+        "best_checkpoint_goal": (None, *GOALS),
         "model_head_init": (None, "zero", "rand"),
     }
     for name, words in known.items():
@@ -188,6 +192,9 @@ def _words(c: Config) -> Problem:
             return f"{name}: {value!r} is not one of {', '.join(said)}", did_you_mean(str(value), said)
     if "train" not in c.data_splits_map or c.data_splits_map["train"] is None:
         return "data_splits_map does not name a train split", "for example {train: train, test: test}"
+    for name in c.eval_datasets:
+        if c.data_splits_map.get(name) is not None:
+            return f"eval_datasets: {name!r} is a split of data_splits_map, too", "give it another name"
     return None
 
 
@@ -202,7 +209,7 @@ def _effects(c: Config) -> Problem:
     if c.label_smoothing and c.loss not in CLASSES:
         return f"label_smoothing has no effect on loss: {c.loss}", "it is for loss: log"
     if c.evaluate == "av" and c.averaging is None:
-        return "evaluate: av, and nothing is averaged", "averaging: ema_0.99, for example"
+        return "evaluate: av, but nothing is averaged", "averaging: ema_0.99, for example"
     return None
 
 
@@ -210,7 +217,7 @@ def _batches(c: Config) -> Problem:
     if c.batch_size < 1 or c.grad_accum_steps < 1:
         return "batch_size and grad_accum_steps must be at least 1", ""
     if c.batch_size >= LARGEST:
-        return f"batch_size is {c.batch_size}, and must be below {LARGEST}", ""
+        return f"batch_size is {c.batch_size}, but must be below {LARGEST}", ""
     if c.batch_size % c.grad_accum_steps:
         near = min(divisors(c.batch_size), key=lambda n: abs(n - c.grad_accum_steps))
         return (
@@ -222,19 +229,19 @@ def _batches(c: Config) -> Problem:
 
 def _numbers(c: Config) -> Problem:
     if not 0 < c.base_lr < math.inf:
-        return f"base_lr is {c.base_lr}, and must be above 0 and finite", ""
+        return f"base_lr is {c.base_lr}, but must be above 0 and finite", ""
     for name in ("seed_model", "seed_training", "seed_order"):
         if not -SEEDS <= (getattr(c, name) or 0) < SEEDS:
-            return f"{name} is {getattr(c, name)}, and a seed has 63 bits", f"at most {SEEDS - 1}"
+            return f"{name} is {getattr(c, name)}, but a seed has 63 bits", f"at most {SEEDS - 1}"
     for name in ("weight_decay", "weight_decay_biases", "ada_eps"):
         if not 0 <= getattr(c, name) < math.inf:
             return f"{name} is {getattr(c, name)}, but must be at least 0 and finite", ""
     if math.isnan(c.max_allowed_loss):
         return "max_allowed_loss is not a number", "1e6, for example; .inf sets no bound"
     if c.clip_grad_norm is not None and not c.clip_grad_norm > 0:
-        return f"clip_grad_norm is {c.clip_grad_norm}, and must be above 0", "null switches it off"
+        return f"clip_grad_norm is {c.clip_grad_norm}, but must be above 0", "null switches it off"
     if not 0 <= c.label_smoothing < 1:
-        return f"label_smoothing is {c.label_smoothing}, and must be in [0, 1)", ""
+        return f"label_smoothing is {c.label_smoothing}, but must be in [0, 1)", ""
     if c.early_stopping_patience is not None and c.early_stopping_patience < 1:
         return "early_stopping_patience must be at least 1", "null switches it off"
     return None

@@ -44,6 +44,13 @@ def from_words(words: Sequence[str], folder: Path = Path()) -> Config:
     return load(path, words[1:] if path else words)
 
 
+def names(words: Sequence[str], folder: Path = Path()) -> set[str]:
+    """Keys that the file or the words give."""
+    path = folder / words[0] if words and _is_path(words[0], folder) else None
+    of_words = {name for name, _ in words_to_values(words[1:] if path else words)}
+    return of_words | set(read(path) if path else {})
+
+
 def restated(words: Sequence[str], params: Mapping[str, Any]) -> list[str]:
     """Parameters of a run that a command line cannot carry, as more words. Null, where that means
     something: it is left out, and a file's value would stand. Entries of maps: nobody knows their types, and
@@ -162,7 +169,9 @@ def _origins(name: str) -> set[Any]:
 def _written(value: Any) -> str:
     """JSON is YAML but for what has no end."""
     endless = isinstance(value, float) and math.isinf(value)
-    return ("-.inf" if value < 0 else ".inf") if endless else json.dumps(value, ensure_ascii=False)
+    if endless:
+        return "-.inf" if value < 0 else ".inf"
+    return scalars.for_yaml(json.dumps(value, ensure_ascii=False))
 
 
 def _plain(value: Any) -> Any:

@@ -65,7 +65,7 @@ def line_of(error: BaseException) -> str | None:
 
 def _module(path: Path) -> Any:
     if not path.is_file():
-        raise MissingError(f"there is no {path}", hint="paths are relative to the working folder")
+        raise MissingError(f"{path} does not exist", hint="paths are relative to the working folder")
     name = f"{MODULE}{path.stem}"
     known, state = sys.modules.get(name), (str(path.resolve()), path.stat().st_mtime_ns)
     if known is not None and getattr(known, "_hostler_state", None) == state:

@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from hostler.errors import SpecError
+from hostler.spec.ranking import GOALS
 
 LESS_IS_BETTER = re.compile(r"loss|error|perplexity|time", re.IGNORECASE)
 Row = Mapping[str, float]
@@ -54,7 +55,7 @@ def watched(columns: Sequence[str], metric: str, goal: str | None) -> WatchedCol
 
 
 def goal_of(metric: str, given: str | None) -> str:
-    return given or ("min" if LESS_IS_BETTER.search(metric) else "max")
+    return GOALS[given] if given else "min" if LESS_IS_BETTER.search(metric) else "max"
 
 
 def ran_out(values: Sequence[float], patience: int | None, goal: str) -> bool:

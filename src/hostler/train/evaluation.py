@@ -13,13 +13,15 @@ from hostler.train.config import Config
 from hostler.train.data.feed import Batch, in_order
 from hostler.train.data.split import Arrays, Data, Items
 from hostler.train.loss import count
-from hostler.train.parts import Parts
+from hostler.train.parts import TrainingParts
 from hostler.train.ranks import TrainRanks
 
 Say = Callable[[str], None]
 
 
-def evaluated(parts: Parts, *, batches: int | None = None, say: Say = lambda text: None) -> dict[str, float]:
+def evaluated(
+    parts: TrainingParts, *, batches: int | None = None, say: Say = lambda text: None
+) -> dict[str, float]:
     """`<split>/<model>/<what>` → value. `batches`: of the first ones alone."""
     row: dict[str, float] = {}
     for name, split in parts.data.splits.items():
@@ -29,7 +31,7 @@ def evaluated(parts: Parts, *, batches: int | None = None, say: Say = lambda tex
     return row
 
 
-def models(parts: Parts) -> list[tuple[str, torch.nn.Module]]:
+def models(parts: TrainingParts) -> list[tuple[str, torch.nn.Module]]:
     """The models to evaluate: the current weights, and the average."""
     average = parts.average.model if parts.average is not None else parts.model
     found = {"last": parts.model, "av": average}
@@ -52,7 +54,7 @@ def columns(config: Config, data: Data) -> list[str]:
 class _Pass:
     """Evaluates a model on a split."""
 
-    def __init__(self, parts: Parts, model: torch.nn.Module, name: str, say: Say) -> None:
+    def __init__(self, parts: TrainingParts, model: torch.nn.Module, name: str, say: Say) -> None:
         self._parts, self._model, self._name, self._say = parts, model, name, say
         self._meter = ScoreMeter(parts.device)
 
@@ -107,8 +109,9 @@ class ScoreMeter:
         self._seen += count
 
     def clear(self) -> None:
-        self._put(torch.zeros(3, dtype=torch.float64))
-        self.time = self.data_time = 0.0
+        self._loss.zero_()
+        self._right.zero_()
+        self._seen = self.time = self.data_time = 0.0
 
     def row(self, ranks: TrainRanks) -> dict[str, float]:
         loss, right, seen = ranks.sum(self._sums()).tolist()
@@ -117,7 +120,7 @@ class ScoreMeter:
 
     def state_dict(self) -> dict[str, Any]:
         times = {"time": self.time, "data_time": self.data_time}
-        return {"sums": self._sums().cpu(), "ranks": self._ranks, **times}
+        return {"sums": self._sums(), "ranks": self._ranks, **times}
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         before = int(state["ranks"])

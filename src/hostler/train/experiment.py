@@ -24,8 +24,9 @@ from hostler.train.folder import RunFolder
 from hostler.train.fused import places
 from hostler.train.fused.alone import went_on
 from hostler.train.identity import inferred
+from hostler.train.looks import Looks
 from hostler.train.loss import count
-from hostler.train.parts import Parts, assemble
+from hostler.train.parts import TrainingParts, assemble
 from hostler.train.stats import TIMESTAMP, Stats
 
 if TYPE_CHECKING:
@@ -45,6 +46,8 @@ def experiment(run: Run, config: Config) -> Iterator[Epoch]:
     folder = RunFolder(Path(config.output_dir or run.output_dir), config, leads=together.leads)
     try:
         folder.write("spec.yaml", config)
+        if line := ranks.said(config, together):
+            folder.say(line)
         parts = assemble(seeds.seeded(config, run, together), ranks.device_of(config), together)
         folder.write("config.yaml", parts.config)
         run.chose(**inferred(config, parts.config))
@@ -57,13 +60,27 @@ def experiment(run: Run, config: Config) -> Iterator[Epoch]:
         together.close()
 
 
-def _train(run: Run, parts: Parts, folder: RunFolder) -> Iterator[Epoch]:
-    config, meter = parts.config, ScoreMeter(parts.device, parts.ranks.count)
-    stats = Stats(folder.stats if parts.ranks.leads else None)
-    watched = _watched(parts)
-    run.track(**_tracked(parts, meter, stats))
+def _train(run: Run, parts: TrainingParts, folder: RunFolder) -> Iterator[Epoch]:
+    meter, looks = ScoreMeter(parts.device, parts.ranks.count), Looks()
+    stats = Stats(folder.stats if parts.ranks.leads else None, beside=True)
+    try:
+        yield from _epochs(run, parts, folder, meter, looks, stats)
+    finally:
+        stats.wait()
+    parts.feed.close()
+    for name, model in _models(parts):
+        folder.save(f"model{name}.safetensors", model)
+    folder.done(stats.rows[-1] if stats.rows else {})
+
+
+def _epochs(
+    run: Run, parts: TrainingParts, folder: RunFolder, meter: ScoreMeter, looks: Looks, stats: Stats
+) -> Iterator[Epoch]:
+    config, watched = parts.config, _watched(parts)
+    run.track(**_tracked(parts, meter, stats), looks=looks)
     if config.save_best_checkpoint:
         run.keep_best(_name(watched), watched.goal)
+    parts.step.say = folder.say
     pieces = parts.step.pieces
     pieces.on_change = lambda text: _changed(parts, folder, text)
     if pieces.training != config.grad_accum_steps:
@@ -74,21 +91,20 @@ def _train(run: Run, parts: Parts, folder: RunFolder) -> Iterator[Epoch]:
     if not parts.span.epochs and not stats.rows:
         yield _untrained(run, parts, folder, stats)
     for epoch in run.epochs(parts.span.epochs):
-        _steps(run, parts, folder, meter, epoch)
+        _steps(run, parts, folder, meter, looks, epoch)
         row = _row(parts, folder, meter, epoch)
         stats.add(row)
         _report(run, parts, folder, stats, watched, epoch)
         yield _as_epoch(parts, row, epoch)
         if watched.ran_out(stats.rows, config.early_stopping_patience):
             folder.say(f"stopped early: nothing better for {config.early_stopping_patience} epochs")
+            run._ends_early()
             break
-    parts.feed.close()
-    for name, model in _models(parts):
-        folder.save(f"model{name}.safetensors", model)
-    folder.done(stats.rows[-1] if stats.rows else {})
 
 
-def _steps(run: Run, parts: Parts, folder: RunFolder, meter: ScoreMeter, epoch: int) -> None:
+def _steps(
+    run: Run, parts: TrainingParts, folder: RunFolder, meter: ScoreMeter, looks: Looks, epoch: int
+) -> None:
     """The steps of one epoch, from where it was."""
     count_of_epoch, every = parts.span.steps(epoch), parts.config.log_interval
     for place in run.steps(count_of_epoch):
@@ -108,13 +124,16 @@ def _steps(run: Run, parts: Parts, folder: RunFolder, meter: ScoreMeter, epoch: 
             parts.average.update(parts.model)
         if mine:
             meter.add(loss, right, count(y))
-        if (step + 1) % every == 0 or place + 1 == count_of_epoch:
-            _look(run, parts, folder, step, float(parts.ranks.sum(loss * (mine / whole))))
+        last = place + 1 == count_of_epoch
+        if (step + 1) % every == 0 or last:
+            looks.add(step, parts.ranks.sum(loss * (mine / whole)))
+        for at, value in looks.arrived(all_of_them=last or parts.ranks.count > 1):
+            _look(run, parts, folder, at, value)
         meter.data_time += loaded - began
         meter.time += time.perf_counter() - began
 
 
-def _look(run: Run, parts: Parts, folder: RunFolder, step: int, loss: float) -> None:
+def _look(run: Run, parts: TrainingParts, folder: RunFolder, step: int, loss: float) -> None:
     """Every so often at the loss of a step, and whether the training runs away."""
     rate, total = parts.rate(step), parts.span.total
     folder.say(
@@ -125,7 +144,7 @@ def _look(run: Run, parts: Parts, folder: RunFolder, step: int, loss: float) -> 
     _check(loss, f"at step {step + 1}", parts.config)
 
 
-def _row(parts: Parts, folder: RunFolder, meter: ScoreMeter, epoch: int) -> dict[str, float]:
+def _row(parts: TrainingParts, folder: RunFolder, meter: ScoreMeter, epoch: int) -> dict[str, float]:
     first = parts.span.first(epoch)
     last = first + parts.span.steps(epoch)
     row = {TIMESTAMP: time.time()}
@@ -139,7 +158,7 @@ def _row(parts: Parts, folder: RunFolder, meter: ScoreMeter, epoch: int) -> dict
 
 
 def _report(
-    run: Run, parts: Parts, folder: RunFolder, stats: Stats, watched: WatchedColumns, epoch: int
+    run: Run, parts: TrainingParts, folder: RunFolder, stats: Stats, watched: WatchedColumns, epoch: int
 ) -> None:
     """Tell the run, the log and the disk of an epoch; a loss that runs away ends it here."""
     config, row = parts.config, stats.rows[-1]
@@ -161,7 +180,7 @@ def _report(
         folder.save("checkpoints/best.safetensors", _model_of(parts, best[0]))
 
 
-def _untrained(run: Run, parts: Parts, folder: RunFolder, stats: Stats) -> Epoch:
+def _untrained(run: Run, parts: TrainingParts, folder: RunFolder, stats: Stats) -> Epoch:
     """The model as it begins: all there is to say where nothing is trained."""
     row = {TIMESTAMP: time.time(), **evaluated(parts, say=folder.say)}
     stats.add(row)
@@ -171,12 +190,12 @@ def _untrained(run: Run, parts: Parts, folder: RunFolder, stats: Stats) -> Epoch
     return _as_epoch(parts, row, -1)
 
 
-def _as_epoch(parts: Parts, row: dict[str, float], epoch: int) -> Epoch:
+def _as_epoch(parts: TrainingParts, row: dict[str, float], epoch: int) -> Epoch:
     average = parts.average.model if parts.average is not None else None
     return Epoch(row, number=epoch + 1, config=parts.config, model=parts.model, average=average)
 
 
-def _tracked(parts: Parts, meter: ScoreMeter, stats: Stats) -> dict[str, Any]:
+def _tracked(parts: TrainingParts, meter: ScoreMeter, stats: Stats) -> dict[str, Any]:
     """All that the next step depends on, and the rows so far."""
     found: dict[str, Any] = {
         "model": parts.model,
@@ -192,16 +211,16 @@ def _tracked(parts: Parts, meter: ScoreMeter, stats: Stats) -> dict[str, Any]:
     return found
 
 
-def _models(parts: Parts) -> list[tuple[str, torch.nn.Module]]:
+def _models(parts: TrainingParts) -> list[tuple[str, torch.nn.Module]]:
     """The models written at the end, by the suffix of their file."""
     return [("", parts.model), *([("_av", parts.average.model)] if parts.average is not None else [])]
 
 
-def _model_of(parts: Parts, column: str) -> torch.nn.Module:
+def _model_of(parts: TrainingParts, column: str) -> torch.nn.Module:
     return parts.average.model if parts.average is not None and "/av/" in column else parts.model
 
 
-def _watched(parts: Parts) -> WatchedColumns:
+def _watched(parts: TrainingParts) -> WatchedColumns:
     """The columns that best checkpoints and patience go by."""
     config, known = parts.config, columns(parts.config, parts.data)
     found = early.watched(known, config.best_checkpoint_metric, config.best_checkpoint_goal)
@@ -216,7 +235,7 @@ def _name(watched: WatchedColumns) -> str:
     return watched.columns[0] if len(watched.columns) == 1 else WATCHED
 
 
-def _changed(parts: Parts, folder: RunFolder, text: str) -> None:
+def _changed(parts: TrainingParts, folder: RunFolder, text: str) -> None:
     """A batch goes through in more pieces from here on: the config says so, too."""
     pieces = parts.step.pieces.training
     size = -(-parts.config.batch_size // pieces)
@@ -240,7 +259,7 @@ def _said(row: Mapping[str, float]) -> str:
 # Nothing of it stays: weights, buffers and random numbers are as before.
 
 
-def rehearse(parts: Parts) -> None:
+def rehearse(parts: TrainingParts) -> None:
     """Raises now what would fail later. Ranks agree in how many pieces a batch goes through."""
     before = ForwardState(parts.model)
     parts.model.train()

@@ -41,6 +41,17 @@ def params_of(config: Config) -> Any:
     return made(**{one.name: _plain(getattr(config, one.name)) for one in kept})
 
 
+def trackers_of(config: Config) -> dict[str, dict[str, str]] | None:
+    """Trackers by the keys `wandb…`, as `hostler.start(trackers=…)` takes them."""
+    given = {"project": config.wandb_project_name, "name": config.wandb_run_name}
+    return {"wandb": {name: text for name, text in given.items() if text}} if config.wandb else None
+
+
+def tags_of(config: Config) -> tuple[str, ...]:
+    """Tags of a run that a tracker shows."""
+    return config.wandb_tags if config.wandb else ()
+
+
 def inferred(asked: Config, resolved: Config) -> dict[str, Any]:
     """Values that the training settled itself: seeds that were drawn, classes, shapes, sizes."""
     return {

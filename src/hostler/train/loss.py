@@ -37,7 +37,7 @@ def named(name: str, smoothing: float = 0.0) -> Loss:
         wanted = target if target.is_floating_point() else F.one_hot(target, out.shape[-1])
         if wanted.numel() != out.numel():
             raise SpecError(
-                f"an example's output is {tuple(out.shape[1:])}, and its target {tuple(wanted.shape[1:])}",
+                f"an example's output is {tuple(out.shape[1:])}, but its target {tuple(wanted.shape[1:])}",
                 hint="model_output_dim: as many as a target has numbers",
             )
         return F.mse_loss(out.float(), wanted.reshape(out.shape).float())
@@ -82,5 +82,5 @@ def _own(config: Config) -> Loss:
 def _check_classes(out: torch.Tensor, target: torch.Tensor) -> None:
     if target.is_floating_point() and target.shape != out.shape:
         raise SpecError(
-            "loss: log needs classes, and the targets are real numbers", hint="loss: mse, for regression"
+            "loss: log needs classes, but the targets are real numbers", hint="loss: mse, for regression"
         )

@@ -65,10 +65,10 @@ def fitting(batch: int, pieces: int, goes: Callable[[int], bool]) -> int | None:
 
 def refusal(batch: int, ranks: int, pieces: int, fits: int | None) -> MachineError:
     """In words, with what to write instead."""
+    if fits is None:
+        return MachineError("out of memory: the training does not fit even with one example", hint=_NOT_ONE)
     share = -(-batch // ranks)
     said = f"out of memory: a micro-batch of {-(-share // pieces)} examples does not fit"
-    if fits is None:
-        return MachineError(f"{said}, not even a single one", hint=_NOT_ONE)
     return MachineError(
         f"{said}; one of {-(-share // fits)} does",
         hint=f"grad_accum_steps: {fits} keeps the batch of {batch}; on_out_of_memory: halve does it itself",
@@ -76,7 +76,7 @@ def refusal(batch: int, ranks: int, pieces: int, fits: int | None) -> MachineErr
 
 
 def refusal_of_evaluation(size: int, fits: int | None) -> MachineError:
-    said = f"out of memory: an evaluation with batches of {size} examples does not fit"
     if fits is None:
-        return MachineError(f"{said}, not even a single one", hint=_NOT_ONE)
+        return MachineError("out of memory: the evaluation does not fit even with one example", hint=_NOT_ONE)
+    said = f"out of memory: an evaluation with batches of {size} examples does not fit"
     return MachineError(f"{said}; {fits} do", hint=f"eval_batch_size: {fits}")

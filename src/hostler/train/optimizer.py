@@ -15,7 +15,7 @@ from hostler.train.config import ADAM_LIKE, Config
 def build(config: Config, model: torch.nn.Module) -> torch.optim.Optimizer:
     if not any(one.requires_grad for one in model.parameters()):
         raise SpecError(
-            f"{config.model} has no parameters to train", hint="all of its are frozen, or it has none"
+            f"{config.model} has no parameters to train", hint="all of them are frozen, or it has none"
         )
     if custom.is_place(config.optim_alg):
         return _own(config, model)

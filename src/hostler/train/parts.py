@@ -12,12 +12,13 @@ import torch
 
 from hostler import env
 from hostler.errors import SpecError
-from hostler.train import custom, graph, loss, memory, newest, optimizer, schedule, span
+from hostler.train import custom, loss, memory, newest, optimizer, schedule, span
 from hostler.train.config import Config
 from hostler.train.data import augment, sources
 from hostler.train.data.feed import ArrayFeed, LoaderFeed
 from hostler.train.data.order import ExampleOrder, mixed
 from hostler.train.data.split import IMAGES, Arrays, Data, Items
+from hostler.train.graphs import graph
 from hostler.train.models import registry
 from hostler.train.ranks import TrainRanks
 from hostler.train.span import StepSpan
@@ -64,7 +65,7 @@ ROOM = 0.25  # of the device's free memory that data may take
 
 
 @dataclass(frozen=True)
-class Parts:
+class TrainingParts:
     config: Config  # resolved
     device: torch.device
     ranks: TrainRanks
@@ -80,13 +81,14 @@ class Parts:
     augment: augment.Augment
 
     def batch(self, step: int) -> tuple[torch.Tensor, torch.Tensor]:
-        x, y = self.feed.at(step)
+        plain = self.data.prepare is None and not self.config.augment
+        x, y = self.feed.at(step, self.step.place if plain else None)
         if self.data.prepare is not None:
             x = self.data.prepare(x)
         return self.augment(x, y, step, self.ranks.rank)
 
 
-def assemble(config: Config, device: torch.device, ranks: TrainRanks) -> Parts:
+def assemble(config: Config, device: torch.device, ranks: TrainRanks) -> TrainingParts:
     """Seeds must be set in the config by now."""
     augment.check(config.augment)
     data = data_of(config, device)
@@ -103,16 +105,22 @@ def assemble(config: Config, device: torch.device, ranks: TrainRanks) -> Parts:
     made = optimizer.build(config, model)
     average = Average(config.averaging, model) if config.averaging else None
     trained = ranks.wrap(model, device, repeatable=config.deterministic)
+    unrecorded = None
     if config.compile:
-        trained = _compiled(trained, config.compile, recorded=graph.wanted(config, device, ranks.count))
+        recorded, bare = graph.wanted(config, device, ranks.count), trained
+        trained = _compiled(bare, config.compile, recorded=recorded)
+        if recorded and config.compile in graph.WITHOUT:
+            unrecorded = _compiled(bare, config.compile, recorded=False)
     seed(mixed(_whole(config.seed_training), ranks.rank) if ranks.rank else config.seed_training)
-    return Parts(
+    return TrainingParts(
         config=config,
         device=device,
         ranks=ranks,
         data=data,
         model=model,
-        step=Step(config, model, trained, made, loss.build(config), device, ranks=ranks.count),
+        step=Step(
+            config, model, trained, made, loss.build(config), device, ranks=ranks.count, unrecorded=unrecorded
+        ),
         optimizer=made,
         average=average,
         rate=lambda step: config.base_lr * factor(step),
@@ -262,7 +270,7 @@ def _check_width(out: object, data: Data, config: Config) -> None:
         )
     if data.n_classes and out.shape[-1] < data.n_classes:
         raise SpecError(
-            f"{config.model} has {out.shape[-1]} outputs, and {config.dataset} has {data.n_classes} classes",
+            f"{config.model} has {out.shape[-1]} outputs, but {config.dataset} has {data.n_classes} classes",
             hint=f"model_output_dim: {data.n_classes}",
         )
 

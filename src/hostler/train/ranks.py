@@ -9,8 +9,11 @@ import torch.distributed as dist
 
 from hostler import env
 from hostler.errors import MachineError, SpecError
+from hostler.sdk.messages import say
+from hostler.sdk.ranks import launch
 from hostler.train.config import Config
 from hostler.train.data.feed import Share
+from hostler.train.divisors import divisors
 
 
 @dataclass(frozen=True)
@@ -65,13 +68,65 @@ class TrainRanks:
             dist.destroy_process_group()
 
 
+@dataclass(frozen=True)
+class Wanted:
+    """Processes that `multi_gpu: true` starts here, and a line for people."""
+
+    count: int
+    said: str
+
+
+def wanted(config: Config, devices: int) -> Wanted:
+    """A process for each of so many visible devices, as far as they can share a batch. Pure."""
+    if not config.multi_gpu:
+        return Wanted(1, "")
+    if config.device not in (None, "cuda"):
+        return Wanted(1, f"multi_gpu: device {config.device} trains alone")
+    if devices < 2:
+        return Wanted(1, f"multi_gpu: {'one GPU is' if devices else 'no GPU is'} visible: one process trains")
+    count = max(one for one in divisors(config.batch_size) if one <= devices)
+    if count == devices:
+        return Wanted(count, f"multi_gpu: {devices} devices are visible: a process trains on each")
+    fewer = f"{count} of {devices} devices train: batch_size {config.batch_size} cannot be divided among more"
+    return Wanted(count, f"multi_gpu: {fewer}")
+
+
+def visible() -> int:
+    """Devices of this machine that a training may use."""
+    given = env.devices()
+    if given is not None:
+        return given
+    return torch.cuda.device_count() if torch.cuda.is_available() else 0
+
+
+def trained(config: Config, *, asked: bool = True) -> int | None:
+    """Exit code of the processes that trained in place of this one, one on each visible device; None: this
+    one trains. `asked`: whether somebody wrote `multi_gpu`, and so is told what became of it."""
+    if launch.joined() or env.rank()[1] > 1:
+        return None
+    found = wanted(config, visible())
+    if found.said and (asked or found.count > 1):
+        say(found.said)
+    return launch.launched(found.count) if found.count > 1 else None
+
+
+def said(config: Config, together: TrainRanks) -> str:
+    """A line for the log of a training: how many processes it has, and why not more."""
+    if together.count > 1:
+        return f"{together.count} processes train together"
+    found = wanted(config, visible())
+    if found.count == 1:
+        return found.said
+    return f"multi_gpu: {visible()} devices are visible, one trains: hostler train starts a process for each"
+
+
 def meet(config: Config) -> TrainRanks:
     """All ranks find each other by the variables that torchrun and gangs set."""
     rank, count = env.rank()
     if count == 1:
         return TrainRanks()
     if not config.multi_gpu:
-        raise SpecError(f"multi_gpu: false, and {count} processes have started", hint="start one")
+        raise SpecError(f"multi_gpu: false, but {count} processes have started", hint="start one")
     if config.batch_size % count and not env.elastic():
         raise SpecError(
             f"batch_size {config.batch_size} cannot be divided among {count} ranks",

@@ -8,9 +8,11 @@ from contextlib import AbstractContextManager, nullcontext
 
 import torch
 
-from hostler.train import graph, memory
+from hostler.train import memory
 from hostler.train.config import Config
-from hostler.train.graph import Graph, Scores
+from hostler.train.custom import is_place
+from hostler.train.graphs import graph
+from hostler.train.graphs.graph import Graph, Scores, lent
 from hostler.train.loss import Loss, correct
 from hostler.train.memory import ForwardState, Pieces
 from hostler.train.optimizer import set_rate
@@ -31,7 +33,10 @@ class Step:
         device: torch.device,
         *,
         ranks: int = 1,
+        unrecorded: torch.nn.Module | None = None,
     ) -> None:
+        """`unrecorded`: what is called in the place of `trained` where the step turns out not to be
+        recorded."""
         self._config, self._device, self._ranks = config, device, ranks
         self._model, self._trained, self._optimizer, self._loss = model, trained, optimizer, loss
         self._type = TYPES.get(config.amp or "")
@@ -39,14 +44,46 @@ class Step:
         self.pieces = Pieces(config.grad_accum_steps)
         self.scaler = torch.amp.GradScaler(device.type, enabled=config.amp == "fp16")
         self._parameters = [one for one in model.parameters() if one.requires_grad]
-        recorded = graph.wanted(config, device, ranks)
-        self._graph = Graph(optimizer, model, self._update, config.batch_size) if recorded else None
+        self._unrecorded = trained if unrecorded is None else unrecorded
+        self.say: Callable[[str], None] = lambda text: None
+        ours = device.type == "cuda" and not is_place(config.optim_alg)
+        self._rate = torch.zeros((), device=device) if ours else None
+        self._graph = self._recorder() if graph.wanted(config, device, ranks) else None
+
+    @property
+    def place(self) -> tuple[torch.Tensor, torch.Tensor] | None:
+        """Where a recorded step reads its batch; None as long as nothing is recorded."""
+        return self._graph.place if self._graph is not None else None
+
+    def _recorder(self) -> Graph:
+        return Graph(
+            self._optimizer,
+            self._model,
+            self._stepped,
+            self._config.batch_size,
+            asked=self._config.cuda_graph is True,
+            known=graph.is_known(self._config),
+            loss=self._loss,
+            say=lambda text: self.say(text),
+        )
 
     def __call__(self, x: torch.Tensor, y: torch.Tensor, rate: float, weight: float = 1.0) -> Scores:
         """Before the update; valid until the next. `weight`: of this rank's examples, where shares are not
         equal."""
         set_rate(self._optimizer, rate)
-        return self._graph(x, y, rate) if self._graph is not None else self._update(x, y, weight)
+        if self._rate is not None:
+            self._rate.fill_(rate)
+        if self._graph is None:
+            return self._stepped(x, y, weight)
+        scores = self._graph(x, y)
+        if self._graph.given_up:
+            self._graph, self._trained = None, self._unrecorded
+        return scores
+
+    def _stepped(self, x: torch.Tensor, y: torch.Tensor, weight: float = 1.0) -> Scores:
+        """With the rate on the device, where there is one: recorded and plain steps then do the same."""
+        with lent(self._optimizer, self._rate) if self._rate is not None else nullcontext():
+            return self._update(x, y, weight)
 
     def _update(self, x: torch.Tensor, y: torch.Tensor, weight: float = 1.0) -> Scores:
         scores = self._gradients(self._called(y), x, y, weight)
@@ -70,7 +107,8 @@ class Step:
             except RuntimeError as error:
                 if not memory.ran_out(error):
                     raise
-            self._fewer_at_once(model, x, y)
+            if not self._made_room():
+                self._fewer_at_once(model, x, y)
 
     def forward(self, model: torch.nn.Module, x: torch.Tensor, y: torch.Tensor) -> Scores:
         with torch.autocast(self._device.type, self._type) if self._type else nullcontext():
@@ -90,14 +128,28 @@ class Step:
         """Computes the gradients of the whole batch, in as many pieces as fit."""
         may = self._halves and (model is self._model or self._ranks == 1)
         while True:
-            self._optimizer.zero_grad(set_to_none=True)
-            before = ForwardState(self._model) if may else None
+            recorded = self._graph is not None and self._graph.is_recorded
+            # a plain step beside a recorded one writes to the same gradients: they are there once
+            self._optimizer.zero_grad(set_to_none=not recorded)
+            busy = self._graph is not None and self._graph.busy
+            before = ForwardState(self._model) if may or (recorded and not busy) else None
             try:
                 return self._backward(model, x, y, weight)
             except RuntimeError as error:
-                if not memory.ran_out(error):
+                if not memory.ran_out(error) or busy:
                     raise
-            self._smaller(x, y, before)  # out here: nothing holds what the failed try has made
+            # out here: nothing holds what the failed try has made
+            if before is not None and self._made_room():
+                before.put_back()
+            else:
+                self._smaller(x, y, before)
+
+    def _made_room(self) -> bool:
+        """Whether there was a recorded step to let go of."""
+        if self._graph is None or not self._graph.is_recorded:
+            return False
+        self._graph.make_room()
+        return True
 
     def _backward(self, model: torch.nn.Module, x: torch.Tensor, y: torch.Tensor, weight: float) -> Scores:
         """Each piece weighs as much as it has examples: the sum is the whole batch's."""
@@ -133,6 +185,8 @@ class Step:
         try:
             self.forward(self._model, x.chunk(count)[0], y.chunk(count)[0])[0].backward()  # type: ignore[no-untyped-call]
             return True
+        except ValueError:  # batch norm takes no single example
+            pass
         except RuntimeError as error:
             if not memory.ran_out(error):
                 raise

@@ -3,11 +3,12 @@
 main.py               `hostler worker STORE`
 options.py            its options
 parent.py             keeps one worker process alive
+session_name.py       names of worker processes; whose place one has taken
 session.py            one worker process, from its checks to its leaving
 loop.py               takes runs until the worker may leave
 machine.py            store, cache and clocks that all executions share
 preflight.py          refuses a machine that cannot do the work
-pulse.py              the worker's heartbeat; patience with a silent store
+pulse.py              the worker's heartbeat, and its watch over others; patience with a silent store
 compactor.py          packs ended runs into segments
 archivist.py          enters ended runs into the archive
 sweep_finisher.py     finds sweeps that are over, packs the rest, tells people

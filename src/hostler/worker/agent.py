@@ -19,16 +19,16 @@ from typing import Any
 
 import hostler
 from hostler import env, private
+from hostler.attempt import nvml
 from hostler.backends import privatefile, registry
 from hostler.backends.base import Plan, WorkerInfo
-from hostler.backends.privatefile import Kept
+from hostler.backends.privatefile import PrivateContent
 from hostler.errors import HostError, MachineError
 from hostler.remote import service
 from hostler.remote.frames import ByteSource, Frame, Sink
 from hostler.remote.install import install_in_cache
 from hostler.remote.service import Handler
 from hostler.spec.project import Fleet
-from hostler.worker.run import nvml
 
 MOST_LOG = 1 << 20  # bytes of a worker's log that are sent
 REACH = 60.0  # seconds to write to the store and read it back
@@ -43,7 +43,7 @@ def _start(asked: dict[str, Any], body: bytes) -> Frame:
     """Commands as planned, with this machine's Python; variables came in the body, seen by nobody."""
     told = json.loads(body)
     library = _library(asked["wheels"])
-    kept, places = Kept(**told["kept"]), list[Path]()
+    kept, places = PrivateContent(**told["kept"]), list[Path]()
     words = []
     try:
         for command in told["commands"]:
@@ -59,7 +59,7 @@ def _start(asked: dict[str, Any], body: bytes) -> Frame:
         _remove(places)
         raise HostError(
             f"no worker could be started: {error.strerror}: {error.filename or env.machine_dir()}",
-            "free space or rights there",
+            "free space there, or fix its rights",
         ) from error
 
 
@@ -125,7 +125,9 @@ def _wheel(asked: dict[str, Any], body: bytes) -> Frame:
     try:
         install_in_cache("wheels", asked["sha"], lambda: body)
     except OSError as error:
-        raise HostError(f"{error.filename}: {error.strerror}", "free space or rights there") from error
+        raise HostError(
+            f"{error.filename}: {error.strerror}", "free space there, or fix its rights"
+        ) from error
     return Frame()
 
 
@@ -154,7 +156,7 @@ def _run(asked: dict[str, Any], body: bytes) -> Frame:
 
 def _keep_secrets(asked: dict[str, Any], body: bytes) -> Frame:
     try:
-        privatefile.keep(asked["name"], Kept(**json.loads(body)))
+        privatefile.keep(asked["name"], PrivateContent(**json.loads(body)))
     except MachineError as error:
         raise HostError(error.message, error.hint) from error
     return Frame()

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from hostler.records.checkpoint import archive
 from hostler.records.checkpoint.archive import ArchivedRun, ArchiveTerms
 from hostler.records.run.attempt import Attempt
+from hostler.spec.units import show_number
 from hostler.store import Store
 
 LOOK = 60.0  # seconds for which the terms are taken to hold
@@ -39,7 +40,8 @@ class Archivist:
             self._there = archive.entries(store, terms)
             if archive.would_stay(one, self._there, terms):
                 archive.enter(store, one, terms, say)
-                say(f"{one.run}: entered the archive with {terms.metric}={one.value:.6g}")
+                which = f" ({one.judged.shown})" if one.judged else ""
+                say(f"{one.run}: entered the archive with {terms.metric}={show_number(one.value)}{which}")
                 self._tidy(store, terms)
 
     def _hold(self, store: Store, now: float) -> ArchiveTerms | None:

@@ -50,15 +50,20 @@ class Compactor:
             del self._held[key.sweep]
         self._write(store, key.sweep, held)
 
+    def flush(self, store: Store, sweep: str, say: Callable[[str], None]) -> None:
+        """Write what is held of a sweep, if it is not too little."""
+        with self._lock:
+            held = self._held.pop(sweep, [])
+        if len(held) >= FEW:
+            try:
+                self._write(store, sweep, held)
+            except HostlerError as error:  # readers find it all in the runs' own objects
+                say(f"{sweep}: {error}")
+
     def finish(self, store: Store, say: Callable[[str], None]) -> None:
-        """The worker leaves: what is left goes, if it is not too little."""
-        for sweep, held in self._held.items():
-            if len(held) >= FEW:
-                try:
-                    self._write(store, sweep, held)
-                except HostlerError as error:  # readers find it all in the runs' own objects
-                    say(f"{sweep}: {error}")
-        self._held.clear()
+        """The worker leaves."""
+        for sweep in list(self._held):
+            self.flush(store, sweep, say)
 
     def _write(self, store: Store, sweep: str, held: list[PackedRun]) -> None:
         if sweep not in self._numbers:

@@ -22,7 +22,7 @@ from hostler.records.launch import launches, settlement
 from hostler.settings import Timing
 from hostler.store import Store, open_store
 from hostler.worker.launch_membership import Membership
-from hostler.worker.parent import new_session
+from hostler.worker.session_name import new_session
 
 LOOK = 15.0
 SSH = 22

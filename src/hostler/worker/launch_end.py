@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from hostler.backends.base import Host
 
 OTHERS = 60.0  # seconds that the others of a launch whose time is over are given to save
+LEAVING = 5.0  # seconds before the deadline at which the wait for them ends: to leave takes some, too
 ONCE_MORE, FAILED = 75, 70  # codes after which the parent starts another worker
 
 
@@ -37,6 +38,9 @@ class Launched:
     timing: Timing
     secrets: str = ""  # where those of its launch are
     say: Callable[[str], None] = print
+    clock: Callable[[], float] = time.monotonic
+    pause: Callable[[float], None] = time.sleep
+    ends: float | None = None  # by `clock`: its launch must be gone by then
     _worker: Worker | None = None
 
     @property
@@ -73,9 +77,11 @@ class Launched:
         return int(ended.refused or ended.told == STORELESS)  # 0 is for who has seen that nothing is left
 
     def _take_down(self, ended: Ended) -> None:
-        end = time.monotonic() + OTHERS
-        while ended.told and self._worker and self._worker.fellows() and time.monotonic() < end:
-            time.sleep(1.0)
+        end = self.clock() + OTHERS
+        if self.ends is not None:
+            end = min(end, self.ends - LEAVING)
+        while ended.told and self._worker and self.clock() < end and self._worker.fellows():
+            self.pause(1.0)
         self.close()
         self.say("this fleet is not needed any more: it is taken down")
         self.host.tear_down(self._settle)

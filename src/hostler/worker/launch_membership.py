@@ -7,6 +7,7 @@ for workers that are dead.
 
 from __future__ import annotations
 
+import math
 import threading
 from collections.abc import Callable
 
@@ -37,13 +38,15 @@ class Membership:
         clock: Callable[[], float],
         say: Say = lambda line: None,
         machine: tuple[str, float] = ("", 0.0),
+        price: float | None = None,
     ) -> None:
         """`name` is fleet/number; '' for a worker that nobody launched. `machine`: which one it is on and how
-        old that is, where it costs from its first second."""
+        old that is, where it costs from its first second. `price`: its own, where workers of the launch
+        differ."""
         self._store, self._session, self._timing, self._clock, self._say = store, session, timing, clock, say
         self._place = launches.named(name)
         self._began = clock()
-        self._machine, self._age = machine
+        (self._machine, self._age), self._price = machine, price
         self._done = threading.Event()
         self._timer: threading.Timer | None = None
         self._used: Callable[[], float] = lambda: 0.0
@@ -54,7 +57,18 @@ class Membership:
     @property
     def price(self) -> float | None:
         """Price of this worker for an hour."""
-        return self._generation.price if self._generation else None
+        known = self._generation.price if self._generation else None
+        return known if self._price is None or known is None else self._price
+
+    @property
+    def left(self) -> float:
+        """Seconds until the deadline."""
+        return math.inf if self._ends is None else self._ends - self._clock()
+
+    @property
+    def ends(self) -> float | None:
+        """When this worker must be gone, by its clock."""
+        return self._ends
 
     def begin(self, deadline: float | None) -> bool:
         """Join the launch; False if it is over or its deadline has passed."""
@@ -77,15 +91,13 @@ class Membership:
         """Have `stop` called once, when it is time to save. `used`: what its runs have cost."""
         self._used = used
         if self._ends is not None:
-            left = self._ends - self._clock()
-            self._timer = threading.Timer(left - lead(left, self._timing), stop)
+            self._timer = threading.Timer(self.left - lead(self.left, self._timing), stop)
             self._timer.daemon = True
             self._timer.start()
 
     def noticed(self, reason: str) -> str:
         """Meaning of a platform's notice: near the deadline it is the platform that keeps the deadline."""
-        near = self._ends is not None and self._ends - self._clock() < 2 * self._timing.grace + EARLY
-        return CAP if near else reason
+        return CAP if self.left < 2 * self._timing.grace + EARLY else reason
 
     def end(self, *, final: bool) -> None:
         """The worker leaves; `final`: nobody will start another in its place."""
@@ -114,5 +126,5 @@ class Membership:
         assert self._place
         seconds = self._clock() - self._began
         age = self._age + seconds if self._machine else 0.0
-        stay = Stay(self._session, seconds, over, final, self._used(), machine=self._machine, age=age)
+        stay = Stay(self._session, seconds, over, final, self._used(), 0.0, self._machine, age, self._price)
         launches.note(self._store, *self._place, stay)

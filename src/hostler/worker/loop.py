@@ -30,6 +30,7 @@ from hostler.worker.claim.claimer import Taken
 from hostler.worker.claim.finder import Finder, Found
 from hostler.worker.claim.leave import LeaveView, leave
 from hostler.worker.claim.room import Room, share
+from hostler.worker.claim.session_watch import SessionWatch
 from hostler.worker.claim.slots import Offer, Placement
 from hostler.worker.gang.leader import Leader
 from hostler.worker.gang.member import Member
@@ -37,7 +38,7 @@ from hostler.worker.gang.rendezvous import Joined
 from hostler.worker.machine import Machine
 from hostler.worker.machine_fate import Ended
 from hostler.worker.pulse import Pulse
-from hostler.worker.run import run_folders
+from hostler.worker.run import dead_attempt, run_folders
 from hostler.worker.run.conclude import CROWDED, LEAVING, PREEMPTED, STORELESS
 from hostler.worker.run.execution import Execution
 from hostler.worker.shared.process import SharedProcess, SharingLimits
@@ -58,7 +59,10 @@ class WorkerTerms:
     took: Callable[[str], None] = lambda run: None  # told of each run that is taken
     restarts: bool = False  # its engine brings a lost worker back
     waits_free: bool = True  # waiting costs nobody anything
+    time_left: Callable[[], float] = lambda: math.inf  # seconds until its platform or its deadline ends it
     fleet: str = ""  # fleet/number of the launch it is a part of
+    job: str = ""  # by which its platform can be asked later how it ended
+    fate: Callable[[str], str] = lambda job: ""  # asks that of another worker's job
     serves: Callable[[], Iterable[str]] | None = None  # the sweeps of that launch, asked at every look
     close: Callable[[], None] = lambda: None  # the launch gets no more sweeps: told before a last look
 
@@ -69,23 +73,35 @@ class Worker:
         self._rungs = RungReaders(machine.store, machine.say)
         facts: dict[str, Any] = {"host": env.host(), "pid": os.getpid(), "restarts": terms.restarts}
         facts |= {"fleet": terms.fleet} if terms.fleet else {}
+        facts |= {"job": terms.job} if terms.job else {}
+        claimant = Claimant(machine.session, facts, frozenset(terms.dead), terms.fate)
+        self._watch = SessionWatch(machine.store, claimant, machine.timing, machine.clock)
         self._finder = Finder(
             machine.store,
-            Claimant(machine.session, facts, frozenset(terms.dead)),
+            claimant,
             machine.timing,
             machine.clock,
             Scope(frozenset(terms.only), terms.section, terms.serves),
             say=machine.say,
             rungs=self._rungs,
+            lost=self._deliver_left,
+            watch=self._watch,
         )
         only = [*terms.only, *(terms.serves() if terms.serves else ())]
         shown = {
             **facts,
             "only": only,
             "unfit": room.never,
+            "room": _room(room.offer),
         }  # so that readers know which sweeps somebody serves
         self._pulse = Pulse(
-            machine.store, machine.session, machine.timing, shown, machine.clock, machine.interest
+            machine.store,
+            machine.session,
+            machine.timing,
+            shown,
+            machine.clock,
+            machine.interest,
+            self._watch,
         )
         self._running: list[Execution | Member] = []
         self._gave_back: set[Execution | Member] = set()  # of these, the ones whose place another may have
@@ -99,6 +115,7 @@ class Worker:
         self._sharing = SharingLimits()
         self._refused = False  # this machine won't do for a run that others may do
         self._busy_at = machine.clock()
+        self._stays_since: float | None = None  # when it could have left, but for a holder that misses beats
         self._unsaid: dict[str, str] = {}  # by sweep: a line for the log of its next run
         self._timed = -math.inf  # when deadlines were last looked at
 
@@ -127,7 +144,8 @@ class Worker:
         return self._used + sum(execution.cost for execution in list(self._running))
 
     def run(self) -> int:
-        run_folders.begin(self._m.cache, self._m.session)
+        self._deliver_left()
+        run_folders.begin(self._m.cache, self._m.session, self._m.store.url)
         self._pulse.start()
         try:
             self._take_runs()
@@ -145,11 +163,18 @@ class Worker:
             self._m.broom.finish()
             run_folders.end(self._m.cache, self._m.session)
 
+    def _deliver_left(self, session: str = "") -> None:
+        """Deliver what dead workers of this machine left, before their runs are claimed."""
+        machine = self._m
+        run_folders.remove_abandoned(
+            machine.cache, machine.store.url, lambda left: dead_attempt.deliver(machine, left), session
+        )
+
     def _take_runs(self) -> None:
         wait = self._m.timing.wait_min
         while self._told is None:
             if not self._pulse.beats:
-                raise RuntimeError("the heartbeat has stopped: this worker may hold no run any longer")
+                raise RuntimeError("the heartbeat has stopped: this worker may no longer hold runs")
             if self._pulse.lost:
                 self._give_up(self._pulse.lost)
                 return
@@ -157,7 +182,9 @@ class Worker:
             self._reap()
             self._keep_deadlines()
             if self._spent() and not self._running:
-                return
+                if not self._takes_over():
+                    return
+                continue
             found = self._look()
             self._lookback.look({execution.attempt.key.sweep for execution in self._running})
             if found and (found.taken or found.joined):
@@ -166,7 +193,7 @@ class Worker:
             if found and self._may_leave(found) and self._is_last_look(found):
                 return
             busy = found is None and bool(self._running)
-            self._wait(self._m.timing.poll if busy else wait)
+            self._wait(self._m.timing.poll if busy else self._until_due(wait))
             wait = self._m.timing.wait_min if busy else min(wait * 1.5, self._m.timing.wait_max)
 
     def _give_up(self, error: StoreError) -> None:
@@ -192,18 +219,44 @@ class Worker:
         self._m.say(_why(found, self._room.never))
         return True
 
-    def _look(self, *, whole: bool = False) -> Found | None:
-        """Look for work; None if this machine is full, or the store does not answer."""
-        if self._spent() or self._room.full or len(self._gave_back) >= CONCLUDING:
+    def _takes_over(self) -> bool:
+        """Whether a worker that has had its number of runs stays: it has taken a lost one, or waits for a
+        holder that misses beats, for a lease at most."""
+        lease = self._m.timing.lease
+        needed = self._watch.lost or self._watch.silent
+        if self._refused or not needed or self._stayed >= lease or self._terms.time_left() < 2 * lease:
+            return False
+        found = self._look(lost=True)
+        if found is None or not (found.taken or found.silent):
+            return False
+        if not found.taken:
+            self._wait(self._until_due(self._m.timing.wait_max))
+        return True
+
+    @property
+    def _stayed(self) -> float:
+        """Seconds for which it has stayed for holders that miss beats, instead of leaving."""
+        if self._stays_since is None:
+            self._stays_since = self._m.clock()
+        return self._m.clock() - self._stays_since
+
+    def _until_due(self, wait: float) -> float:
+        """Wait no longer than until the next silent worker counts as lost."""
+        return min(wait, max(self._watch.due, self._m.timing.wait_min))
+
+    def _look(self, *, whole: bool = False, lost: bool = False) -> Found | None:
+        """Look for work, or for `lost` runs alone; None if this machine is full, or the store does not
+        answer."""
+        if self._room.full or len(self._gave_back) >= CONCLUDING or (self._spent() and not lost):
             return None
         try:
             with self._room.reserved(self._m.say) as offer:
-                return self._find(offer, whole=whole)
+                return self._find(offer, whole=whole, lost=lost)
         except StoreError as error:
             self._m.say(str(error))
             return None
 
-    def _find(self, offer: Offer, *, whole: bool) -> Found:
+    def _find(self, offer: Offer, *, whole: bool, lost: bool) -> Found:
         places: dict[str, Placement] = {}  # by sweep, as they were found: memory may become less meanwhile
 
         def fits(job: Job) -> bool:
@@ -216,6 +269,7 @@ class Worker:
             fits,
             self._room.can_ever,
             whole=whole,
+            lost=lost,
             mine=[execution.attempt.key.run for execution in self._running],
         )
         if found.taken:
@@ -281,11 +335,11 @@ class Worker:
         )
         if line := self._unsaid.pop(taken.job.name, ""):
             execution.note(line)
-        self._m.say(f"{execution.attempt.key.run}: attempt {taken.attempt.number} starts")
+        self._m.say(f"{execution.attempt.key.run}: attempt {taken.attempt.state.attempts} starts")
         self._hold(execution)
 
     def _join(self, joined: Joined, placement: Placement) -> None:
-        self._m.say(f"{joined.key.run}: joins attempt {joined.attempt} as number {joined.slot}")
+        self._m.say(f"{joined.key.run}: joins as number {joined.slot}")
         self._hold(Member(self._m, joined, placement, self._wake.set, self._rate_of(placement)))
 
     def _rate_of(self, placement: Placement) -> float | None:
@@ -320,7 +374,7 @@ class Worker:
             one.charge(self._rate_of(self._room.held(one.placement, one.job)))
         going = any(one.stopping for one in runs)
         if len(runs) > 1 and not going and self._room.crowded:
-            self._m.say(f"{runs[-1].attempt.key.run}: goes, as this machine is nearly out of memory")
+            self._m.say(f"{runs[-1].attempt.key.run}: is stopped, as this machine is nearly out of memory")
             runs[-1].stop(CROWDED)
 
     def _chosen(self, line: str) -> None:
@@ -348,7 +402,7 @@ class Worker:
         self._gave_back.remove(execution)
         self._pulse.drop(execution)
         self._m.say(f"{execution.attempt.key.run}: {execution.outcome or 'the worker failed; see its log'}")
-        self._busy_at = self._m.clock()
+        self._busy_at, self._stays_since = self._m.clock(), None
         self._used += execution.cost
         self._ended += execution.outcome in (*ENDED, "")  # "": broken here, and counted so as not to go on
         self._refused = self._refused or execution.refused
@@ -361,7 +415,7 @@ class Worker:
             self._halt_if_repeated(execution.attempt.key.sweep)
 
     def _keep_deadlines(self) -> None:
-        """Save and set aside the runs here of a sweep whose hours are over."""
+        """Save and set aside the runs here of a sweep whose hours are used up."""
         timed = {e.attempt.key.sweep for e in self._running if e.timed}
         if not timed or self._m.clock() - self._timed < self._m.timing.beat:
             return
@@ -393,10 +447,12 @@ class Worker:
             unheld=found.unheld,
             idle_for=self._m.clock() - self._busy_at,
             waits_free=self._terms.waits_free,
+            silent=found.silent,
+            stayed=self._stayed if found.silent else 0.0,
             gangs=found.gangs,
         )
         timing = self._m.timing
-        return leave(view, timing.idle, missed=2 * timing.lease + timing.grace)
+        return leave(view, timing.idle, timing.lease, missed=2 * timing.lease + timing.grace)
 
     def _spent(self) -> bool:
         """It takes no more: it has had its number of runs, or its machine won't do."""
@@ -425,7 +481,7 @@ class Worker:
 
     def _silence(self) -> None:
         try:
-            heartbeats.silence(self._m.store, self._m.session, *self._terms.dead)
+            heartbeats.silence(self._m.store, self._m.session, *{*self._terms.dead, *self._watch.outlived})
         except StoreError:
             pass  # it will be seen standing still
 
@@ -436,4 +492,11 @@ def _why(found: Found, never: Iterable[str]) -> str:
     left += [f"{found.held} held by others"] if found.held else []
     left += [f"halted: {', '.join(found.halted)}"] if found.halted else []
     left += [f"written by a newer hostler: {', '.join(found.newer)}"] if found.newer else []
-    return "nothing is left for this worker" + (f" ({'; '.join(left)})" if left else "")
+    return "no run is left for this worker" + (f" ({'; '.join(left)})" if left else "")
+
+
+def _room(offer: Offer) -> dict[str, Any]:
+    """What this machine has for runs, so that readers can show how much of it is used."""
+    found = {"cpus": offer.cpus, "memory": offer.memory, "gpus": len(offer.gpus)}
+    gpu_memory = sum(device.memory for device in offer.gpus)
+    return {**found, "gpu_memory": gpu_memory, "slots": offer.slots}

@@ -48,7 +48,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def _keep(command: Sequence[str], given: argparse.Namespace, host: Host) -> int:
     from hostler import settings
-    from hostler.worker import parent
+    from hostler.worker import parent, session_name
 
     whole = not given.step  # the time limit and the queue's place of a step are those of all its nodes
     try:
@@ -59,6 +59,7 @@ def _keep(command: Sequence[str], given: argparse.Namespace, host: Host) -> int:
             notice_in=_notice_in(host) if whole else None,
             requeue=host.give_back if whole else None,
             watch=host.watch,
+            place=session_name.place_of(host, given.fleet),
         )
     finally:
         if given.secrets:

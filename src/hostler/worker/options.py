@@ -15,7 +15,7 @@ def parser() -> argparse.ArgumentParser:
         usage="hostler worker [OPTIONS] STORE",
         description="Take runs from STORE (a folder, ssh://host/path, s3://bucket/prefix, …) until nothing "
         "is left. Any machine that reaches the store can help.",
-        formatter_class=_Form,
+        formatter_class=_HelpForm,
         add_help=False,
         allow_abbrev=False,
     )
@@ -34,7 +34,11 @@ def _by_hand(group: Any) -> None:
         "--sweep", action="append", default=[], metavar="NAME", help="Only runs of this sweep (repeatable)."
     )
     group.add_argument(
-        "--section", type=int, default=0, metavar="N", help="Only this section of sweeps that have some."
+        "--section",
+        type=int,
+        default=0,
+        metavar="N",
+        help="Only runs of this section, in sweeps that have sections.",
     )
     group.add_argument(
         "--slots", type=int, metavar="N", help="Runs at once (one per GPU, or what CPUs allow)."
@@ -57,6 +61,12 @@ def _by_fleets(group: Any) -> None:
         metavar="SECONDS",
         help="Save all and leave by this time: since 1970, by the store's clock.",
     )
+    group.add_argument(
+        "--price",
+        type=float,
+        metavar="N",
+        help="What this worker costs an hour, if not what its launch says.",
+    )
     group.add_argument("--secrets", default="", metavar="WHERE", help="Where its runs' secrets are.")
     group.add_argument(
         "--host",
@@ -78,7 +88,7 @@ class _Parser(argparse.ArgumentParser):
         sys.exit(2)
 
 
-class _Form(argparse.HelpFormatter):
+class _HelpForm(argparse.HelpFormatter):
     def __init__(self, prog: str) -> None:
         super().__init__(prog, max_help_position=24, width=80)
 

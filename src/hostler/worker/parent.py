@@ -16,20 +16,14 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import FrameType
 
-from hostler import env as environment
 from hostler.settings import Timing
-from hostler.spec.names import slug
+from hostler.worker.session_name import new_session
 
 FINAL = frozenset({0, 1, 2})  # left by itself, refused this machine, refused its command line
 CRASHED = 70  # of a worker with a bug: not final
 FORWARDED = (signal.SIGTERM, signal.SIGINT, signal.SIGUSR1)
 STEADY = 60.0  # seconds alive after which a death counts as the first again
 REMEMBERED = 100  # dead sessions that are passed on
-
-
-def new_session(host: str = "") -> str:
-    """A name no other worker process has: the host's, for people, and chance."""
-    return f"{slug(host or environment.host() or 'host', 32)}-{os.urandom(6).hex()}"
 
 
 def argv_of(command: Sequence[str], session: str, dead: Sequence[str], pipe: int) -> list[str]:
@@ -62,13 +56,15 @@ def keep(
     notice_in: float | None = None,
     requeue: Callable[[], bool | None] | None = None,
     watch: Callable[[Callable[[], None]], None] = lambda notice: None,
+    place: tuple[str, int] = ("", 0),
 ) -> int:
     """Run the worker until it leaves by itself; its exit code. Call it in the main thread.
 
     notice_in: so many seconds from now its time is nearly over, as SIGUSR1 would say; watch: is given what to
     call when the platform says so. requeue: has this very
-    machine or task come back later; called at the end if a notice made the worker give something back."""
-    keeper = _WorkerRestarter(command, timing, env, say)
+    machine or task come back later; called at the end if a notice made the worker give something back.
+    place: its name on its platform, and which tenant of it this is."""
+    keeper = _WorkerRestarter(command, timing, env, say, place)
     timer = threading.Timer(max(notice_in or 0.0, 0.0), keeper.notice)
     timer.daemon = True
     if notice_in is not None:
@@ -136,6 +132,7 @@ class _WorkerRestarter:
     timing: Timing
     env: Mapping[str, str] | None
     say: Callable[[str], None]
+    place: tuple[str, int]
     child: subprocess.Popen[bytes] | None = None
     ending: int = 0  # the signal that asked for the end
     noticed: bool = False  # its time is nearly over: who leaves now is not started again
@@ -152,7 +149,7 @@ class _WorkerRestarter:
     def _loop(self) -> int:
         restarts, dead = Restarts(), list[str]()
         while True:
-            session, begun = new_session(), time.monotonic()
+            session, begun = new_session("", *self.place), time.monotonic()
             code = _shell_code(self._once(session, dead))
             if code in FINAL or self.ending or self.noticed:
                 return code

@@ -1,4 +1,4 @@
-"""The worker's heartbeat, and how long it goes on with a store that does not answer.
+"""The worker's heartbeat, which also watches others', and how long it goes on with a silent store.
 
 If its thread breaks, `beats` says so: a worker must not go on without.
 """
@@ -13,6 +13,7 @@ from hostler.errors import StoreError, StoreGone
 from hostler.records.interest import Interest
 from hostler.settings import Timing
 from hostler.store import Store
+from hostler.worker.claim.session_watch import SessionWatch
 from hostler.worker.run.conclude import UNREACHABLE
 
 
@@ -30,9 +31,17 @@ class Pulse(Heartbeat):
         facts: dict[str, Any],
         clock: Callable[[], float],
         interest: Interest | None = None,
+        watch: SessionWatch | None = None,
     ) -> None:
         super().__init__(store, session, timing, facts, clock, interest, self._went_unanswered)
+        self._watch = watch
         self.lost: StoreError | None = None  # what it said last, once there is no use in waiting for it
+
+    def beat(self) -> None:
+        """Beat, look at each run held, and watch the other workers."""
+        super().beat()
+        if self._watch:
+            self._watch.beat()
 
     def _went_unanswered(self, error: StoreError) -> None:
         silent = self._clock() - self.reached

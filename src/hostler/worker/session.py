@@ -6,6 +6,7 @@ What its command line says is all it knows; its parent, if it has one, is at the
 from __future__ import annotations
 
 import argparse
+import math
 import os
 import signal
 import time
@@ -15,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from hostler import env, settings
-from hostler.attempt import dead_scripts
+from hostler.attempt import dead_scripts, nvml
 from hostler.backends.privatefile import FILE
 from hostler.errors import HostlerError, MachineError, MissingError, StoreUnreachable
 from hostler.records import layout, project
@@ -32,9 +33,10 @@ from hostler.worker.machine import Machine
 from hostler.worker.parent import CRASHED
 from hostler.worker.prepare import secrets
 from hostler.worker.process import warm
-from hostler.worker.run import nvml, run_folders
+from hostler.worker.run import run_folders
 from hostler.worker.run.conclude import LEAVING, ORPHANED, PREEMPTED
 from hostler.worker.run.leftovers import remove_leftovers
+from hostler.worker.session_name import new_session, place_of
 
 if TYPE_CHECKING:
     from hostler.backends.base import Host
@@ -58,10 +60,12 @@ def work(given: argparse.Namespace, host: Host, say: Callable[[str], None]) -> i
     for left in remove_leftovers():
         say(f"removed process {left.pid}, left over from {left.run}")
     _check_disk(given.store, store.url)
-    session = given.session or parent.new_session()
+    session = given.session or new_session("", *place_of(host, given.fleet))
     launched = _launched(given, host, store, timing, say) if host.comes_with_launch else None
     _open_vault(given.secrets, store, host)
-    membership = Membership(store, given.fleet, session, timing, time.monotonic, say, host.born())
+    membership = Membership(
+        store, given.fleet, session, timing, time.monotonic, say, host.born(), given.price
+    )
     code = CRASHED
     try:
         in_time = membership.begin(given.deadline)
@@ -95,7 +99,7 @@ def _without_secrets(
     """Leave without secrets if no run is left; otherwise raise."""
     if secrets.is_needed(store, given.sweep):
         raise gone
-    say("nothing is left for this worker")
+    say("no run is left for this worker")
     return 0
 
 
@@ -128,8 +132,11 @@ def _carry_on(
         runs=given.runs,
         restarts=bool(given.session),
         waits_free=not given.billed,
+        time_left=lambda: min(_or_endless(host.seconds_left()), membership.left),
         fleet=given.fleet,
         took=host.show,
+        job=host.job(),
+        fate=host.fate,
         serves=launched.serves if launched and launched.known else None,
         close=launched.close if launched else lambda: None,
     )
@@ -141,8 +148,13 @@ def _carry_on(
         parent.watch_parent(given.parent_fd, lambda: worker.tell(ORPHANED))
     membership.keep(lambda: worker.tell(CAP), worker.used)
     if launched:
+        launched.ends = membership.ends
         launched.begin(worker)
     return worker.run()
+
+
+def _or_endless(seconds: float | None) -> float:
+    return math.inf if seconds is None else seconds
 
 
 def _launched(

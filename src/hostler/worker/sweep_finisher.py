@@ -26,6 +26,7 @@ from hostler.records.sweep.queue import Queue
 from hostler.records.sweep.summary import Summary
 from hostler.spec.job import Job
 from hostler.spec.states import FAILED
+from hostler.spec.units import show_number
 from hostler.store import Store
 from hostler.worker.machine import Machine
 
@@ -67,7 +68,14 @@ class Lookback:
         self._close(list(self._had if capped else self._due), capped)
 
     def _close(self, names: Collection[str], capped: bool) -> None:
-        Closer(self._m.store, self._m.say, self._m.wall).look(names, capped=capped)
+        machine = self._m
+        closer = Closer(
+            machine.store,
+            machine.say,
+            machine.wall,
+            flush=lambda sweep: machine.compactor.flush(machine.store, sweep, machine.say),
+        )
+        closer.look(names, capped=capped)
 
 
 @dataclass(frozen=True)
@@ -82,6 +90,9 @@ class Closer:
     store: Store
     say: Callable[[str], None]
     wall: Callable[[], float] = time.time
+    flush: Callable[[str], None] = lambda sweep: (
+        None
+    )  # pack what this worker has in memory: no need to read it
 
     def look(self, names: Iterable[str], *, capped: bool = False) -> None:
         """A worker that has had runs of these sweeps leaves; `capped`: its machines may cost no more. Of a
@@ -114,6 +125,7 @@ class Closer:
             return None
         count = sum(log.heads(self.store, job.name).values())
         if self.store.put(layout.over(job.name, count), encode({"entries": count}), if_absent=True):
+            self.flush(job.name)
             packing.compact(self.store, job, least=FEW)
         if not job.notify.to:
             return None
@@ -139,7 +151,8 @@ def _text(one: Summary) -> str:
     counts = ", ".join(f"{count} {state}" for state, count in one.counts.items())
     best = ""
     if one.best is not None and one.value is not None:
-        best = f"; best {one.best.name} {one.metric}={one.value:.6g}"
+        which = f" ({one.best.judged.shown})" if one.best.judged else ""
+        best = f"; best {one.best.name} {one.metric}={show_number(one.value)}{which}"
     return f"{one.name} has finished: {counts}{best}"
 
 

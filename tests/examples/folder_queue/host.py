@@ -14,21 +14,21 @@ from hostler.backends.local.host import LocalHost
 class FolderHost(LocalHost):
     name = "folder"
 
-    job: Path | None = None  # the folder and the job's id
+    file: Path | None = None  # the folder and the job's id
     ends: float | None = None  # seconds since 1970 at which the scheduler kills the job
 
     def show(self, run: str) -> None:
-        if self.job:
-            self.job.with_suffix(".run").write_text(run)
+        if self.file:
+            self.file.with_suffix(".run").write_text(run)
 
     def seconds_left(self) -> float | None:
         return None if self.ends is None else self.ends - time.time()
 
     def give_back(self) -> bool | None:
         """Have the scheduler put the job back among those that wait, once this worker has left."""
-        if self.job is None:
+        if self.file is None:
             return None
-        self.job.with_suffix(".again").touch()
+        self.file.with_suffix(".again").touch()
         return True
 
 

@@ -1,16 +1,22 @@
 from __future__ import annotations
 
+import csv
 import math
+import re
+from datetime import datetime, timedelta, timezone
 from pathlib import Path
 from typing import Any
 
 import pytest
+from click.testing import CliRunner
 from runs import Filled
 
 import hostler
 from hostler import settings
+from hostler.analysis import filters
 from hostler.analysis.frame import is_low_best
-from hostler.errors import MissingError, StoreError
+from hostler.cli.main import cli
+from hostler.errors import MissingError, StoreError, UsageError
 from hostler.records.launch import costs, launches
 from hostler.records.launch.launches import Generation
 from hostler.records.project import ensure
@@ -20,6 +26,7 @@ from hostler.records.series.metrics import Origin
 from hostler.records.series.points import Point
 from hostler.store import open_store
 from hostler.store.folder import FolderStore
+from hostler.sweeping import Sweep
 
 pytest.importorskip("pandas")
 
@@ -184,3 +191,89 @@ def test_read_only_store_shows_running_runs_and_their_cost(
     assert (frame["state"][0], frame["a"][0], frame["cost"][0]) == ("running", 3.0, 0.5)
     assert [one.generation.name for one in costs.spends(filled.store, settings.timing())] == ["f/1"]
     assert not rows(filled.store)[0].stale
+
+
+STARTED = datetime(2026, 11, 16, 10, 30, 0, 250000, tzinfo=timezone.utc)
+
+
+def timed(filled: Filled) -> None:
+    """Two runs that have started a day apart, with a metric of the machine, and one that waits."""
+    job = filled.sweep("s", [{"lr": 1}, {"lr": 2}, {"lr": 3}])
+    for index in range(2):
+        points = [Point(1, 100.0, {"loss": 1.0, "system/cpu": 0.5})]
+        at = (STARTED + timedelta(days=index)).timestamp()
+        filled.attempt(job, index, points).end("done", started=at, seconds=5.0)
+
+
+def test_times_of_a_frame_are_datetimes_in_utc(filled: Filled) -> None:
+    timed(filled)
+    frame = hostler.frame(filled.url)
+    assert str(frame["started"].dtype) == "datetime64[us, UTC]" == str(frame["ended"].dtype)
+    assert frame["started"][0] == STARTED and frame["started"].isna().tolist() == [False, False, True]
+    assert (frame["started"][1] - frame["started"][0]) == timedelta(days=1)
+
+
+def test_times_of_a_polars_frame_are_datetimes_in_utc(filled: Filled) -> None:
+    polars = pytest.importorskip("polars")
+    timed(filled)
+    frame = hostler.frame(filled.url, polars=True)
+    assert frame["started"].dtype == polars.Datetime("us", "UTC")
+    assert frame["started"].to_list() == [STARTED, STARTED + timedelta(days=1), None]
+
+
+@pytest.mark.parametrize(
+    "condition",
+    [
+        slice(None, STARTED + timedelta(hours=1)),
+        slice(None, datetime(2026, 11, 17)),
+        slice("2026-11-16", "2026-11-17T00:00:00Z"),
+        slice(None, STARTED.timestamp() + 1),
+        STARTED,
+        [STARTED.isoformat()],
+        re.compile("11-16 10:30"),
+        lambda at: at is not None and at.day == 16,
+        hostler.isnt([None, STARTED + timedelta(days=1)]),
+    ],
+)
+def test_conditions_on_times_choose_rows(filled: Filled, condition: Any) -> None:
+    timed(filled)
+    assert hostler.frame(filled.url, where={"started": condition})["index"].tolist() == [0]
+
+
+def test_condition_that_is_not_a_time_is_said(filled: Filled) -> None:
+    timed(filled)
+    with pytest.raises(UsageError, match="'yesterday' is not a time"):
+        hostler.frame(filled.url, where={"started": "yesterday"})
+
+
+@pytest.mark.parametrize("word", ["started=2026-11-16..2026-11-17", "started=..1.79e9", "started~11-16"])
+def test_conditions_on_times_are_typed_as_dates(filled: Filled, word: str) -> None:
+    timed(filled)
+    where = filters.parse_all([word])
+    assert hostler.frame(filled.url, where=where)["index"].tolist() == ([0] if "1.79" not in word else [])
+
+
+def test_metrics_of_the_machine_are_there_when_asked(filled: Filled) -> None:
+    timed(filled)
+    plain = [name for name in hostler.frame(filled.url) if name.startswith("system/")]
+    whole = [name for name in hostler.frame(filled.url, system=True) if name.startswith("system/")]
+    assert plain == []
+    assert whole == ["system/cpu", "system/cpu.best", "system/cpu.steps", "system/cpu.curve"]
+    assert "system/cpu.curve" in hostler.frame(filled.url, curves=["system/cpu"])
+    assert hostler.frame(filled.url, where={"system/cpu": slice(0.1, 1)})["index"].tolist() == [0, 1]
+    of_sweep = Sweep("s", filled.url)
+    assert "system/cpu" in of_sweep.frame(system=True) and "system/cpu" not in of_sweep.frame()
+
+
+def test_df_writes_datetimes_and_system_metrics_only_when_asked(filled: Filled, tmp_path: Path) -> None:
+    timed(filled)
+    parquet = pytest.importorskip("pyarrow.parquet")
+    files = [str(tmp_path / name) for name in ("a.csv", "a.parquet")]
+    words = ["df", "--store", filled.url, "--csv", files[0], "--parquet", files[1]]
+    assert CliRunner().invoke(cli, words).exit_code == 0
+    [first, *_] = csv.DictReader(Path(files[0]).read_text().splitlines())
+    assert datetime.fromisoformat(first["started"]) == STARTED and "system/cpu" not in first
+    assert parquet.read_table(files[1])["started"].to_pylist() == [STARTED, STARTED + timedelta(days=1), None]
+    CliRunner().invoke(cli, [*words, "--system"])
+    [first, *_] = csv.DictReader(Path(files[0]).read_text().splitlines())
+    assert first["system/cpu"] == "0.5"

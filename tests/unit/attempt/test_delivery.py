@@ -7,8 +7,9 @@ from pathlib import Path
 import pytest
 
 from hostler.attempt.delivery import Delivery
-from hostler.attempt.folder_watch import Clocks, FolderWatch
+from hostler.attempt.folder_watch import FolderWatch
 from hostler.attempt.heartbeat import Heartbeat
+from hostler.attempt.rest import Clocks
 from hostler.attempt.saver import Saver, Target
 from hostler.attempt.status import AttemptStatus
 from hostler.attempt.uploader import Uploader
@@ -149,7 +150,9 @@ def test_a_worker_that_has_to_go_keeps_small_files(tmp_path: Path, monkeypatch: 
     scene.delivery.keep(trusted=True)
     left = scene.delivery.left["outputs"]
     assert left["files"] == 2  # and the table of the output folder
-    assert left["unkept"] == ["not kept: large (1 file, 200 B) is too much to send: the worker had to go"]
+    assert left["unkept"] == [
+        "not kept: large (1 file, 200 B) could not be sent before the worker had to leave"
+    ]
 
 
 def test_outputs_already_sent_are_not_sent_again_after_an_error(tmp_path: Path) -> None:

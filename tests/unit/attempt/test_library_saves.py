@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 
-from hostler.attempt.folder_watch import Clocks, FolderWatch
+from hostler.attempt.folder_watch import FolderWatch
+from hostler.attempt.rest import Clocks
 from hostler.attempt.saver import Saver, Target
 from hostler.errors import StoreUnreachable
 from hostler.records.checkpoint import checkpoints, parts, saved_folder

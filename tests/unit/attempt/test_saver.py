@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 
 from hostler.attempt.folder import copy_file
-from hostler.attempt.folder_watch import Clocks, FolderWatch
+from hostler.attempt.folder_watch import FolderWatch
+from hostler.attempt.rest import Clocks
 from hostler.attempt.saver import NotWhole, Saver, Target
 from hostler.errors import Fenced
 from hostler.records.checkpoint import checkpoints
@@ -174,13 +175,14 @@ def test_inside_links_stay_links_and_outside_links_become_files(folder: Path, tm
     assert found == {"epoch3": "", "last": "epoch3", "out": ""}
 
 
-def test_while_the_process_holds_a_file_open_nothing_is_whole(folder: Path) -> None:
+def test_rest_of_a_stopped_process_begins_when_it_continues(folder: Path) -> None:
     scene = Scene(folder)
     scene.write("a", "1")
     scene.steady = False
     assert scene.tick(1100.0) == []
     scene.steady = True
-    assert scene.tick(1101.0) == [1]
+    assert scene.tick(1101.0) == []
+    assert scene.tick(1102.0) == [1]
 
 
 def test_hurried_save_skips_its_interval_but_waits_for_rest(folder: Path) -> None:

@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from hostler.attempt import folder_watch
-from hostler.attempt.folder_watch import Clocks, FolderWatch
+from hostler.attempt.folder_watch import FolderWatch
+from hostler.attempt.rest import Clocks
 from hostler.attempt.saver import Saver, Target
 from hostler.records.checkpoint import checkpoints
 from hostler.spec.job import Checkpointing

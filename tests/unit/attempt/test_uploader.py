@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from hostler.attempt import uploader as uploaders
-from hostler.attempt.uploader import Output, Uploader
+from hostler.attempt.uploader import ProcessOutput, Uploader
 from hostler.errors import StoreUnreachable
 from hostler.records import interest
 from hostler.records.interest import Interest
@@ -47,7 +47,7 @@ class Scene:
         self.store = store or Flaky()
         self.interest = Interest()
         written, self.writer = LogWriter(self.store, RUN, attempt), MetricWriter(self.store, RUN, attempt)
-        output = Output(self.log, written, Picker(MetricSource()), Masker(["hunter2hunter2"]))
+        output = ProcessOutput(self.log, written, Picker(MetricSource()), Masker(["hunter2hunter2"]))
         self.uploader = Uploader(
             self.points, self.writer, timing, lambda: self.now, lambda: self.now, self.interest, output
         )
@@ -211,13 +211,43 @@ def test_notes_are_masked_in_the_log_and_not_judged(tmp_path: Path) -> None:
     assert "[hostler] setup said ***\n" in scene.stored() and scene.uploader.tail == b"the end\n"
 
 
+def test_note_on_metrics_begins_a_line_of_its_own(tmp_path: Path) -> None:
+    scene = Scene(tmp_path)
+    bar = "\r{}0%|#| {}/9 [00:01<00:02, 5.1it/s, loss=0.5]"
+    scene.print("".join(bar.format(n, n) for n in (1, 2, 3)))
+    scene.at(5.0)
+    scene.print(bar.format(4, 4) + "\n")
+    lines = scene.at(10.0).replace("\r", "\n").splitlines()
+    said = "[hostler] metrics read from the output: loss (turn off: metrics: none)"
+    bars = [bar.format(n, n).strip() for n in (1, 2, 3, 4)]
+    assert [line for line in lines if line] == [*bars[:2], said, *bars[2:]]
+
+
+def test_note_leaves_an_unfinished_line_of_the_process_whole(tmp_path: Path) -> None:
+    scene = Scene(tmp_path)
+    scene.print("one\nhalf")
+    scene.at(1.0)
+    scene.uploader.note("a")
+    scene.uploader.note("b")
+    scene.print("way\n")
+    assert scene.at(5.0) == "one\n[hostler] a\n[hostler] b\nhalfway\n"
+    scene.print("sent")
+    assert scene.at(10.0).endswith("halfway\nsent")
+    scene.uploader.note("c")
+    scene.print("last")
+    scene.uploader.exited()
+    scene.uploader.note("d")
+    assert scene.at(15.0).endswith("halfway\nsent\n[hostler] c\nlast\n[hostler] d\n")
+
+
 def test_points_of_the_library_and_the_worker_go_together(tmp_path: Path) -> None:
     scene = Scene(tmp_path)
     scene.points.write_bytes(pack([Point(3, 1.0, {"loss": 2.0})]))
     scene.uploader.add(Point(3, 1.0, {"system/cpu": 1.0}))
     scene.uploader.flush()
     assert scene.curve() == [(3, {"system/cpu": 1.0}), (3, {"loss": 2.0})]
-    assert scene.uploader.totals == {"loss": {"min": 2.0, "max": 2.0, "last": 2.0, "step": 3}}
+    steps = {"min_step": 3, "max_step": 3, "step": 3}
+    assert scene.uploader.totals == {"loss": {"min": 2.0, "max": 2.0, "last": 2.0, **steps}}
 
 
 def test_a_resumed_attempt_goes_on_with_steps_and_totals(tmp_path: Path) -> None:
@@ -230,7 +260,13 @@ def test_a_resumed_attempt_goes_on_with_steps_and_totals(tmp_path: Path) -> None
     second.print('{"loss": 3}\n')
     second.uploader.flush()
     assert second.curve(2) == [(0, {"loss": 5.0}), (1, {"loss": 4.0}), (2, {"loss": 3.0})]
-    assert second.uploader.totals["loss"] == {"min": 3.0, "max": 5.0, "last": 3.0, "step": 2}
+    assert second.uploader.totals["loss"] == {
+        "min": 3.0,
+        "min_step": 2,
+        "max": 5.0,  # of an older hostler, which notes no step of it
+        "last": 3.0,
+        "step": 2,
+    }
 
 
 def test_long_runs_keep_their_extremes(tmp_path: Path) -> None:
@@ -239,7 +275,14 @@ def test_long_runs_keep_their_extremes(tmp_path: Path) -> None:
     scene.print("".join(f'{{"loss": {value}}}\n' for value in values))
     scene.uploader.flush()
     last = len(values) - 1
-    assert scene.uploader.totals["loss"] == {"min": -7.0, "max": 99.0, "last": 2.0, "step": last}
+    assert scene.uploader.totals["loss"] == {
+        "min": -7.0,
+        "min_step": 1,
+        "max": 99.0,
+        "max_step": 2,
+        "last": 2.0,
+        "step": last,
+    }
     assert scene.uploader.steps == last
 
 
@@ -276,3 +319,11 @@ def test_checkpoint_covers_the_first_line_of_a_tool(tmp_path: Path) -> None:
     scene.print("epoch 0 | loss=0.5\n")
     assert scene.at(5.0) and scene.curve() == []
     assert scene.uploader.covered()["position"] == 1 and scene.curve() == [(0, {"loss": 0.5})]
+
+
+def test_heartbeat_gets_what_a_run_uses_now(tmp_path: Path) -> None:
+    scene = Scene(tmp_path)
+    scene.uploader.add(Point(0, 1.0, {"system/memory": 5e7, "system/cpu": 0.5}))
+    scene.uploader.add(Point(0, 2.0, {"system/memory": 6e7, "system/cpu": 0.9}))
+    assert scene.uploader.last_values() == {"system/memory": 6e7, "system/cpu": 0.9}
+    assert scene.uploader.totals == {}

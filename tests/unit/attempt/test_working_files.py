@@ -85,5 +85,5 @@ def test_the_line_names_files_size_limit_and_both_ways_out() -> None:
     [("a b/", '"a b/"'), ("ckpt[1]", '"ckpt[[]1]"'), ("a,b", '"a,b"'), ("x-1.pt", "x-1.pt")],
 )
 def test_an_odd_name_is_quoted_in_the_line_for_outputs(name: str, entry: str) -> None:
-    group = working_files.Group(name, (Made(name, Path(name), 2 * GB),))
+    group = working_files.FileGroup(name, (Made(name, Path(name), 2 * GB),))
     assert f"outputs: [{entry}]" in not_kept([group], GB)[0]

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+import hostler
 from hostler.backends import fetch
 from hostler.backends.gce import boot
 from hostler.backends.metadata import get_metadata
@@ -97,3 +98,23 @@ def test_cache_that_others_write_makes_a_vm_unfit(
     (cache / level).chmod(0o777)
     with pytest.raises(MachineError, match=f"other users can write to {cache / level}"):
         boot.bring(settings)
+
+
+def test_vm_that_cannot_use_the_store_starts_no_worker(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "probe").write_text("a file where the worker makes a folder")
+    said, code = list[str](), str(Path(hostler.__file__).parent.parent)
+    told = {"variables": {}, "store": str(tmp_path), "parcels": [["library/ab.zip", "ab"]], "deadline": 0}
+    for name, replaced in {
+        "get_attribute": lambda name: told,
+        "check": lambda settings: None,
+        "bring": lambda settings: [code],
+        "report": said.append,
+        "work": lambda *given: pytest.fail("a worker was started"),
+        "remove": lambda settings: None,
+    }.items():
+        monkeypatch.setattr(boot, name, replaced)
+    monkeypatch.setattr(boot.time, "sleep", lambda seconds: None)
+    assert boot.main() == 1
+    assert said[0] == "began" and f"failed: no worker can use {tmp_path} here" in said[1]

@@ -37,3 +37,9 @@ def test_a_vm_is_as_old_as_compute_engine_says() -> None:
 
 def test_one_that_is_not_told_counts_from_its_worker_on() -> None:
     assert host(None).born() == host({}).born() == ("", 0.0)
+
+
+def test_vm_made_again_under_its_name_has_the_same_place() -> None:
+    place, tenant = host(None).place(lambda: 1000.7)
+    assert (place, tenant) == ("zones/us-east1-b/instances/x-1-abcd", 1000)
+    assert host(None).place(lambda: 1090.2) == (place, 1090)

@@ -24,7 +24,7 @@ def test_every_host_has_the_methods_of_the_seam(name: str) -> None:
         seam, own = inspect.signature(getattr(Host, method)), inspect.signature(getattr(type(host), method))
         if list(own.parameters)[: len(seam.parameters)] != list(seam.parameters):
             missing.append(method)
-    assert len(ASKED) == 10 and not missing
+    assert len(ASKED) == 13 and not missing
     assert isinstance(host.name, str) and isinstance(host.comes_with_launch, bool)
 
 
@@ -46,7 +46,8 @@ def test_a_machine_that_stays_limits_shows_and_queues_nothing() -> None:
     host.watch(lambda: settled.append("noticed"))
     host.tear_down(lambda: settled.append("settled"))
     assert settled == ["settled"] and host.seconds_left() is None and host.give_back() is None
-    assert host.born() == ("", 0.0) and host.exit_code(MachineError("full")) == MachineError.exit_code
+    assert host.place() == ("", 0) and host.born() == ("", 0.0)
+    assert host.exit_code(MachineError("full")) == MachineError.exit_code
     with pytest.raises(UsageError, match="--nodes 2"):
         host.on_nodes(["worker"], 2)
 

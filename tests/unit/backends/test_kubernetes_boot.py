@@ -184,8 +184,30 @@ def test_driver_that_does_not_run_in_the_image_is_detected(tmp_path: Path) -> No
     with GcsEmulator("b") as gcs:
         _put(gcs.environ(), f"wheels/{sha}.whl", target.getvalue())
         done = bring("gs://b", tmp_path, f"wheels/{sha}.whl={sha}", **gcs.environ())
-    assert done.returncode == 2 and "does not run in this image" in done.stdout
-    assert "built for another Python" in done.stdout
+    assert done.returncode == 2 and "no worker can use gs://b here (Python" in done.stdout
+    assert "built for another Python" in done.stdout and "install obstore" in done.stdout
+
+
+def test_image_without_ca_certificates_ends_the_whole_job(
+    s3: dict[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    data, sha = parcel()
+    for name, value in s3.items():
+        monkeypatch.setenv(name, value)
+    open_store(f"s3://{BUCKET}/runs").put(f"library/{sha}.zip", data)
+    bare = {"SSL_CERT_FILE": "/dev/null", "SSL_CERT_DIR": "/nonexistent", "HOSTLER_RETRY": "1"}
+    done = bring(f"s3://{BUCKET}/runs", tmp_path, f"library/{sha}.zip={sha}", **s3, **bare)
+    assert done.returncode == 2 and "answers, but not the worker's client" in done.stdout, done.stdout
+    assert "install ca-certificates" in done.stdout
+
+
+def test_store_that_nobody_may_write_ends_the_whole_job(tmp_path: Path) -> None:
+    data, sha = parcel()
+    (tmp_path / "store" / "library").mkdir(parents=True)
+    (tmp_path / "store" / "library" / f"{sha}.zip").write_bytes(data)
+    (tmp_path / "store" / "probe").write_text("a file where the worker makes a folder")
+    done = bring(str(tmp_path / "store"), tmp_path, f"library/{sha}.zip={sha}")
+    assert done.returncode == 2 and f"no worker can use {tmp_path}/store here" in done.stdout
 
 
 def _put(variables: dict[str, str], key: str, data: bytes) -> None:

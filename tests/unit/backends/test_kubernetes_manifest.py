@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -75,6 +76,33 @@ def test_the_plan_is_the_manifest_of_all_that_is_made(short: None) -> None:
     assert plan.workers == 4
     [job] = yaml.safe_load_all(plan.text)
     check(job)
+
+
+@pytest.mark.parametrize(
+    ("own", "options", "said"),
+    [
+        (Resources(cpus=2, gpus=1), {}, "a pod has 2 CPUs, but a run takes 4 CPUs"),
+        (
+            Resources(cpus=4, memory=8 * 10**9, gpus=1),
+            {},
+            "a pod has 8GB of memory, but a run takes 16GB of memory",
+        ),
+        (Resources(cpus=2), {}, "a pod has 2 CPUs and 0 GPUs, but a run takes 4 CPUs and 1 GPU"),
+        (None, {"gpus": 0}, "a pod has 0 GPUs, but a run takes 1 GPU"),
+    ],
+)
+def test_pod_smaller_than_a_run_is_refused(own: Resources, options: dict[str, Any], said: str) -> None:
+    with pytest.raises(UsageError, match=said) as error:
+        KubernetesBackend().plan(fleet(resources=own, **options), LAUNCH)
+    assert "raise `resources`" in error.value.hint
+
+
+def test_paths_of_this_machine_stay_out_of_the_secret() -> None:
+    paths = {"AWS_CA_BUNDLE": "/etc/ca.pem", "AWS_CONFIG_FILE": "~/.aws/config"}
+    launch = replace(LAUNCH, variables={**LAUNCH.variables, **paths})
+    made = manifest.manifest(fleet(), launch)
+    assert set(made.hidden) == {"WANDB_API_KEY", "AWS_SECRET_ACCESS_KEY"}
+    assert not any(value in json.dumps(made.job) for value in paths.values())
 
 
 def test_a_store_on_a_claim_needs_no_bucket(short: None) -> None:
@@ -157,23 +185,31 @@ def test_the_cluster_itself_ends_and_removes_the_job() -> None:
     assert free["activeDeadlineSeconds"] == 7200
 
 
-def test_no_pod_has_privileges_or_a_token_of_the_cluster() -> None:
+def test_no_run_has_privileges_or_a_token_of_the_cluster() -> None:
     pod = manifest.manifest(fleet(), LAUNCH).job["spec"]["template"]["spec"]
     assert pod["automountServiceAccountToken"] is False
     for one in (*pod["initContainers"], *pod["containers"]):
         assert one["securityContext"]["allowPrivilegeEscalation"] is False
+    [tokens] = [one["name"] for one in pod["volumes"] if "serviceAccountToken" in json.dumps(one)]
+    holders = [
+        one["name"]
+        for one in (*pod["initContainers"], *pod["containers"])
+        if tokens in [mount["name"] for mount in one["volumeMounts"]]
+    ]
+    assert holders == ["bring"], "the first container alone, in which no code of a run is"
 
 
 def test_pod_is_sized_by_its_run_and_worker_or_fleet() -> None:
-    def worker(**given: Any) -> dict[str, Any]:
-        made: dict[str, Any] = manifest.manifest(fleet(**given), LAUNCH).job
+    def worker(launch: Launch = LAUNCH, **given: Any) -> dict[str, Any]:
+        made: dict[str, Any] = manifest.manifest(fleet(**given), launch).job
         found: dict[str, Any] = made["spec"]["template"]["spec"]["containers"][0]
         return found
 
     limits = worker()["resources"]["limits"]
     assert limits == {"memory": str(16 * 10**9 + (512 << 20)), "nvidia.com/gpu": "1"}
     assert worker()["command"][-4:] == ["--slots", "1", "--cpus", "4"]
-    own = worker(resources=Resources(cpus=0.5, memory=10**9))
+    small = replace(LAUNCH, resources=Resources(cpus=0.5))
+    own = worker(small, resources=Resources(cpus=0.5, memory=10**9))
     assert own["resources"] == {
         "requests": {"cpu": "500m", "memory": "1000000000"},
         "limits": {"memory": "1000000000"},
@@ -236,8 +272,10 @@ def test_a_word_that_kubernetes_would_replace_stays_as_it_is() -> None:
 def test_the_role_is_namespaced_and_somebodys(who: str, subject: dict[str, str]) -> None:
     made = list(yaml.safe_load_all(KubernetesBackend().role(fleet(namespace="train"), who)))
     check(*made)
-    assert [one["kind"] for one in made] == ["Role", "RoleBinding"]
+    assert [one["kind"] for one in made] == ["Role", "RoleBinding"] * 2
     assert made[1]["subjects"] == [subject]
+    assert made[2]["rules"] == [{"apiGroups": [""], "resources": ["pods"], "verbs": ["list"]}]
+    assert made[3]["subjects"] == [{"kind": "ServiceAccount", "name": "default", "namespace": "train"}]
     assert all(one["metadata"]["namespace"] == "train" for one in made)
     assert not any("*" in json.dumps(rule) for rule in made[0]["rules"])
 

@@ -40,13 +40,21 @@ def waiting(reason: str, message: str = "") -> dict[str, Any]:
         (
             "0/3 nodes are available: 2 node(s) didn't match Pod's node affinity/selector, "
             "1 node(s) had untolerated taint {team: other}.",
-            "2 that `node_selector` does not mean, 1 with a taint that `tolerations` lacks: team: other",
+            "2 that `node_selector` excludes, 1 with a taint that `tolerations` lacks: team: other",
         ),
         (
-            "0/1 nodes are available: pod has unbound immediate PersistentVolumeClaims.",
-            "no node has room (0/1 nodes are available: pod has unbound",
+            "0/2 nodes are available: 2 Insufficient nvidia.com/gpu. no new claims to deallocate, "
+            "preemption: 0/2 nodes are available: 2 Preemption is not helpful for scheduling.",
+            "no node has room: 2 without a free nvidia.com/gpu (",
         ),
-        ('persistentvolumeclaim "data" not found', 'its volume is not ready (persistentvolumeclaim "data"'),
+        (
+            "0/2 nodes are available: pod has unbound immediate PersistentVolumeClaims. not found",
+            "its volume is not ready (0/2 nodes are available: pod has unbound",
+        ),
+        (
+            '0/2 nodes are available: persistentvolumeclaim "data" not found. not found',
+            "no claim named data for its volume (0/2 nodes",
+        ),
     ],
 )
 def test_why_no_node_takes_a_pod(message: str, words: str) -> None:
@@ -66,7 +74,7 @@ def test_why_no_node_takes_a_pod(message: str, words: str) -> None:
             'does not exist (CreateContainerConfigError: secret "keys" not found)',
         ),
         (waiting("PodInitializing"), "starts", "is being started"),
-        ({"status": {"phase": "Succeeded"}}, "gone", "nothing was left"),
+        ({"status": {"phase": "Succeeded"}}, "gone", "no run was left"),
         (
             {"status": {"phase": "Failed", "reason": "Evicted", "message": "low"}},
             "gone",
@@ -111,16 +119,46 @@ def test_pod_whose_image_lacks_python_is_not_waited_for() -> None:
     assert isinstance(done, GiveUp) and "ended with 128 (StartError" in done.why
 
 
+def test_missing_claim_is_given_up_after_the_stockout() -> None:
+    said = reasons.of_pod(
+        pending('0/3 nodes are available: persistentvolumeclaim "nosuch" not found. not found')
+    )
+    bounds = {"patience": 600.0, "starting": 600.0, "settled": 10.0}
+    assert decide(JobView([said]), 1, 9.0, **bounds) == KeepWaiting()
+    done = decide(JobView([said]), 1, 10.0, **bounds)
+    assert isinstance(done, GiveUp) and "nosuch" in done.why and "kubectl get pvc" in done.hint
+
+
+def test_image_with_an_invalid_name_is_not_waited_for() -> None:
+    said = reasons.of_pod(
+        waiting(
+            "ErrImagePull",
+            'failed to parse image reference "UPPER/case:1": invalid reference format: repository name must '
+            "be lowercase",
+        )
+    )
+    assert said.never and "no valid name" in said.words
+
+
+def test_quota_for_fewer_pods_lets_those_that_come_work() -> None:
+    full = PodReason("waits", "waits: the namespace's quota is used up", failing=True)
+    bounds = {"patience": 60.0, "starting": 90.0, "settled": 10.0}
+    assert decide(JobView([START], full, 2), 1, 30.0, **bounds) == KeepWaiting()
+    assert decide(JobView([RUNS], full, 2), 1, 30.0, **bounds) == Ready()
+    done = decide(JobView([RUNS], full, 2), 3, 30.0, **bounds)
+    assert done == GiveUp("the namespace's quota is used up")
+
+
 def test_a_job_without_pods_says_why() -> None:
     quota = {
         "reason": "FailedCreate",
         "message": "pods x is forbidden: exceeded quota: small, requested: cpu=4",
     }
-    said = reasons.of_job({}, [], [quota])
+    said = reasons.of_job({}, [quota])
     assert "quota is used up: small, requested: cpu=4" in said.words and "raise the quota" in said.hint
     account = {"reason": "FailedCreate", "message": 'error looking up: serviceaccount "bot" not found'}
-    assert "no service account named bot" in reasons.of_job({}, [], [account]).words
-    assert "queue admits it" in reasons.of_job({"spec": {"suspend": True}}, [], []).words
+    assert "no service account named bot" in reasons.of_job({}, [account]).words
+    assert "queue admits it" in reasons.of_job({"spec": {"suspend": True}}, []).words
 
 
 def test_cluster_without_any_gpu_names_the_drivers_command() -> None:

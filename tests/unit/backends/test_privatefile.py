@@ -10,11 +10,11 @@ import pytest
 from hostler.backends import privatefile
 from hostler.backends.base import Plan
 from hostler.backends.local.backend import LocalBackend
-from hostler.backends.privatefile import Kept
+from hostler.backends.privatefile import PrivateContent
 from hostler.errors import MachineError, MissingError
 from hostler.spec.project import Fleet
 
-KEPT = Kept({"KEY": 'it\'s\n"odd" $x 🔑'}, {"AWS_SECRET_ACCESS_KEY": "k"})
+KEPT = PrivateContent({"KEY": 'it\'s\n"odd" $x 🔑'}, {"AWS_SECRET_ACCESS_KEY": "k"})
 
 
 @pytest.fixture(autouse=True)

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hostler.backends.base import Launch, PartlyStarted, Question
-from hostler.backends.privatefile import Kept
+from hostler.backends.privatefile import PrivateContent
 from hostler.backends.slurm import batch
 from hostler.backends.slurm.backend import SlurmBackend
 from hostler.backends.slurm.refusals import AGAIN, FEWER, NO, SMALLER, refusal
@@ -156,7 +156,7 @@ class Busy:
     def me(self) -> str:
         return "1000"
 
-    def keep(self, name: str, kept: Kept) -> None:
+    def keep(self, name: str, kept: PrivateContent) -> None:
         raise AssertionError("there is nothing to hide")
 
     def forget(self, fleet: str, but: str = "") -> None:

@@ -39,3 +39,11 @@ def test_outside_of_a_task_nothing_is_shown_limited_or_queued() -> None:
     host = host_of({})
     host.show("run")
     assert host.seconds_left() is None and host.give_back() is None
+
+
+def test_requeued_task_is_a_later_tenant_of_its_place() -> None:
+    task = {"SLURM_ARRAY_JOB_ID": "71", "SLURM_ARRAY_TASK_ID": "3", "SLURM_CLUSTER_NAME": "c"}
+    first, again = host_of(task).place(), host_of({**task, "SLURM_RESTART_COUNT": "2"}).place()
+    assert first == ("c 71_3 0", 0) and again == ("c 71_3 0", 2)
+    assert host_of({**task, "SLURM_PROCID": "1"}).place() == ("c 71_3 1", 0)
+    assert host_of({}).place() == ("", 0)

@@ -8,12 +8,15 @@ tables; nothing here is a copy of a site's output.
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 
 import pytest
 
 from hostler.backends.slurm import queue
+from hostler.backends.slurm.queue import SEPARATOR, Listing
 from hostler.backends.slurm.reasons import REASONS, in_words
 from hostler.backends.slurm.states import GONE, LEAVING, RUNNING, STATES, WAITING, meaning
+from hostler.backends.terminal import Here, Ran
 
 
 def line(*parts: str) -> str:
@@ -117,3 +120,25 @@ def test_a_reason_is_said_in_plain_words(reason: str, said: str) -> None:
 
 def test_no_reason_is_said_in_slurms_own_words() -> None:
     assert all(re.search(r"[a-z] [a-z]", words) for words in REASONS.values())
+
+
+def test_squeue_is_asked_less_often_while_it_answers_the_same() -> None:
+    row, now, asked = ["71_0", "RUNNING", "None", "n1", "9:00", "c", "grid", "mark"], [0.0], list[float]()
+
+    class Typed(Here):
+        def run(self, words: Sequence[str], *given: object, **more: object) -> Ran:
+            asked.append(now[0])
+            row[4] = f"{9 - len(asked) % 9}:00"  # the time left is another each time
+            return Ran(0, SEPARATOR.join(row) + "\n", "")
+
+    listing = Listing(Typed(), lambda: now[0])
+    for now[0] in range(60):
+        listing.now()
+    assert len(asked) < 12 and asked[-1] - asked[-2] >= 15
+    row[1], before = "COMPLETING", len(asked)
+    for now[0] in range(60, 80):
+        listing.now()
+    assert asked[-1] - asked[-2] < 15, "it has changed"
+    listing.forget()
+    listing.now()
+    assert asked[-1] == 79 and len(asked) > before

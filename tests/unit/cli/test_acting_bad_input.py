@@ -251,7 +251,11 @@ def test_a_script_that_is_not_there_says_what_to_do(world: World) -> None:
 
 
 def test_a_parameter_that_is_no_text_can_still_be_listed(world: World) -> None:
-    job = Job(name="odd", command=("python", "x.py"), runs=({"file": "\udcff.txt"},))
+    job = Job(name="odd", command=("python", "x.py"), runs=({"file": "\udcff.txt"}, {"file": "b"}))
     sweeps.submit(world.store, job)
     done = world.cli("status")
-    assert done.returncode == 0 and r"file=\udcff.txt" in done.stdout
+    assert done.returncode == 0 and [line.split() for line in done.stdout.splitlines()[:3]] == [
+        ["NAME", "STATE", "file"],
+        ["odd/0", "queued", r"\udcff.txt"],
+        ["odd/1", "queued", "b"],
+    ]

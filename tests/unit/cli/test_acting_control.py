@@ -140,9 +140,9 @@ def test_retry_of_a_stopped_run_names_resume(world: World) -> None:
     started(world)
     world.ok("stop", "a")
     world.until("a", "stopped")
-    assert "hostler resume goes on with them" in world.cli("wait", "a").stderr
+    assert "hostler resume continues them" in world.cli("wait", "a").stderr
     refused = world.cli("retry", "a")
-    assert refused.returncode == 1 and "a: stopped: hostler resume goes on with it" in refused.stderr
+    assert refused.returncode == 1 and "a: stopped: hostler resume continues it" in refused.stderr
 
 
 def test_retry_fresh_runs_a_done_run_from_the_beginning(world: World) -> None:

@@ -46,8 +46,8 @@ def run(store: FolderStore, *words: str) -> tuple[int, str]:
 def test_sweeps_and_launches_are_told(store: FolderStore) -> None:
     assert run(store)[1].splitlines() == [
         "s: 2.00 spent, 8.00 more reserved, budget 20.00, 10.00 left",
-        "desk/1: 1.00 for 16m40s of workers at 3.60 an hour (runs 0.00, idle 1.00); over",
-        "lab/1: 1.00 for 16m40s of workers at 3.60 an hour (runs 0.60, idle 0.40); over",
+        "desk/1: 1.00 for 16m 40s of workers at 3.60 an hour (runs 0.00, idle 1.00); over",
+        "lab/1: 1.00 for 16m 40s of workers at 3.60 an hour (runs 0.60, idle 0.40); over",
     ]
 
 
@@ -72,7 +72,9 @@ def test_programs_get_all_of_it(store: FolderStore) -> None:
 
 
 def test_without_a_price_it_says_how_to_give_one(tmp_path: Path) -> None:
-    assert "no fleet here has a price" in run(FolderStore(tmp_path / "none"))[1]
+    store = FolderStore(tmp_path / "none")
+    sweeps.submit(store, Job(name="s", command=("x",)))
+    assert "no fleet here has a price" in run(store)[1]
 
 
 def test_resume_hint_after_a_cap_names_the_last_fleet(store: FolderStore) -> None:

@@ -122,7 +122,7 @@ def test_rm_empty_leaves_run_named_during_question(world: World) -> None:
     assert code == 0 and "needed by now: old/2\n" in said
     assert [has_checkpoint(world.store, f"old/{n}") for n in range(3)] == [False, False, True]
     refused = world.cli("rm", "--empty", "-y", "old/2")
-    assert refused.returncode == 1 and "new is to begin from it" in refused.stderr
+    assert refused.returncode == 1 and "new starts from it" in refused.stderr
 
 
 def test_rm_empty_leaves_cut_off_sweep_submitted_during_question(world: World) -> None:

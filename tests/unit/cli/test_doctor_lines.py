@@ -9,13 +9,13 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
+from hostler.attempt import nvml
 from hostler.backends.doctor import Check
 from hostler.cli.begin import doctor
 from hostler.cli.doctor import this_machine
 from hostler.cli.main import declared
 from hostler.spec.job import PythonEnv
 from hostler.spec.project import Fleet, Project, Resources
-from hostler.worker.run import nvml
 
 
 def test_fault_of_a_fleet_and_its_cloud_is_shown_once(
@@ -32,7 +32,7 @@ def test_fault_of_a_fleet_and_its_cloud_is_shown_once(
 
 
 def test_a_gpu_is_missed_only_where_runs_would_be(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("hostler.worker.run.nvml.read", lambda: nvml.GpuSnapshot(problem="no driver"))
+    monkeypatch.setattr("hostler.attempt.nvml.read", lambda: nvml.GpuSnapshot(problem="no driver"))
     fleets = {"away": Fleet("away", "slurm"), "desk": Fleet("desk", "local")}
     asks = Project("p", tmp_path, ".hostler", resources=Resources(gpus=1), fleets=fleets)
     levels = {
@@ -70,7 +70,7 @@ def test_torch_without_gpus_is_reported_where_one_exists(
 ) -> None:
     gpu = nvml.GPU(0, "u", "H200")
     project = Project("p", tmp_path, ".hostler")
-    monkeypatch.setattr("hostler.worker.run.nvml.read", lambda: nvml.GpuSnapshot((gpu,), "570"))
+    monkeypatch.setattr("hostler.attempt.nvml.read", lambda: nvml.GpuSnapshot((gpu,), "570"))
     found = {}
     for version in ("2.13.0+cpu", "2.13.0", ""):
         monkeypatch.setattr(this_machine, "_version", lambda package, version=version: version)

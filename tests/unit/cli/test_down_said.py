@@ -21,6 +21,6 @@ def test_down_without_a_name_lists_untouched_fleets(
     Path("hostler.yaml").write_text(f"name: p\nfleet: desk\nfleets: {fleets}\n")
     here.project.cache_clear()  # another test's, in this process
     answer = CliRunner().invoke(declared("down"), list(words), standalone_mode=False)
-    said = "hostler: only desk is meant; hostler down FLEET: burst\n"
+    said = "hostler: this ends desk only; hostler down FLEET ends another: burst\n"
     assert (said in answer.output) is told and "nothing of desk is left" in answer.output
     here.project.cache_clear()

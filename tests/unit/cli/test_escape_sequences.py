@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import json
-import os
-import pty
 import re
-import subprocess
 import sys
 from typing import Any
 
@@ -21,6 +18,7 @@ from hostler.records.series.metrics import MetricWriter
 from hostler.records.series.points import Point
 from hostler.records.sweep import sweeps
 from hostler.spec.job import Job
+from pseudo_terminal import on_terminal
 
 __all__ = ["world"]
 
@@ -88,44 +86,27 @@ def hostile(world: World) -> World:
     return world
 
 
-def on_terminal(world: World, words: list[str]) -> str:
-    ours, theirs = pty.openpty()
-    command = [sys.executable, "-m", "hostler", *words]
-    process = subprocess.Popen(
-        command, cwd=world.folder, env=world.env, stdin=subprocess.DEVNULL, stdout=theirs, stderr=theirs
-    )
-    os.close(theirs)
-    seen = b""
-    while True:
-        try:
-            letters = os.read(ours, 65536)
-        except OSError:  # a terminal's end
-            break
-        if not letters:
-            break
-        seen += letters
-    os.close(ours)
-    process.wait(60)
-    return seen.decode("utf-8", "replace")
+def shown(world: World, *words: str) -> str:
+    return on_terminal([sys.executable, "-m", "hostler", *words], cwd=world.folder, env=world.env)[1]
 
 
 def test_no_verb_passes_escape_sequences_on(hostile: World) -> None:
-    shown = ""
+    whole = ""
     for words in VERBS:
         piped = hostile.cli(*words)
         text = piped.stdout + piped.stderr
         assert text.strip() and not re.search("Traceback|edited by hand", text), (words, text)
         assert not OBEYED.search(text), (words, text)
-        seen = on_terminal(hostile, words)
+        seen = shown(hostile, *words)
         assert not OBEYED.search(OURS.sub("", seen)), (words, seen)
-        shown += seen
-    assert "␛[2J" in shown and "\\u202e" in shown and "\x1b[32mdone\x1b[0m" in shown
+        whole += seen
+    assert "␛[2J" in whole and "\\u202e" in whole and "\x1b[32mdone\x1b[0m" in whole
 
 
 def test_raw_logs_and_attach_pass_them_on(hostile: World) -> None:
     for words in (["logs", "--raw", "evil/0"], ["attach", "--raw", "evil/0"]):
         assert f"line {EVIL}\n" in hostile.cli(*words).stdout
-        assert f"line {EVIL}" in on_terminal(hostile, words)
+        assert f"line {EVIL}" in shown(hostile, *words)
 
 
 def test_json_holds_them_escaped(hostile: World) -> None:
@@ -137,7 +118,7 @@ def test_json_holds_them_escaped(hostile: World) -> None:
 def test_csv_for_programs_holds_values_as_they_are(hostile: World) -> None:
     pytest.importorskip("polars")
     assert EVIL in hostile.cli("df").stdout
-    assert not OBEYED.search(OURS.sub("", on_terminal(hostile, ["df"])))
+    assert not OBEYED.search(OURS.sub("", shown(hostile, "df")))
 
 
 def test_run_shows_own_script_raw_and_others_visible(world: World) -> None:

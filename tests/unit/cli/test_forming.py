@@ -26,7 +26,7 @@ def test_waiting_gang_names_missing_workers(world: World) -> None:
         [row] = rows(world.store)
         assert state_text(row) == "forming 2 of 4"
         [line] = hints.lines(world.store, [row])
-        assert line.startswith("four: 2 of 4 workers have come: ") and "no other worker is alive" in line
+        assert line.startswith("four: 2 of 4 workers have joined: ") and "no other worker is alive" in line
         with team(world, 2):
             until(lambda: world.state(job).state == "done", 60)
     assert rows(world.store)[0].forming == "" and list(hints.lines(world.store, rows(world.store))) == []

@@ -51,7 +51,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         (["--family", "mine", "--script", "setup.sh", "--disk", "big"], "not a size"),
         (["--family", "mine", "--script", "setup.sh", "--on", "desk"], "the machines of desk have no images"),
         (["--family", "mine", "--script", "setup.sh", "--on", "brust"], "no fleet named 'brust'"),
-        (["--family", "mine", "--script", "setup.sh", "--zone", "here", "-y"], "is not a zone"),
+        (["--family", "mine", "--script", "setup.sh", "--zone", "here", "-y"], "is neither a zone"),
         (["--family", "mine", "--script", "setup.sh", "--machine", "big", "-y"], "is not a machine type"),
         (["--family", "mine", "--script", "setup.sh", "--from-project", "p"], "--from-project needs --from"),
         (["--family", "mine", "--from-vm", "dev", "--from", "x"], "--from-vm and --from cannot be combined"),

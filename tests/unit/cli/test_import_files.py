@@ -54,7 +54,7 @@ def test_nothing_that_is_there_is_overwritten(folder: Path) -> None:
     run("grid.yaml")
     assert (folder / "grid.yaml").read_text() == JOB
     assert "a: [1, 1, 2]" in (folder / "grid.sweep.yaml").read_text()
-    assert "grid.sweep.yaml is there already, and the same" in run("grid.yaml")[0]
+    assert "grid.sweep.yaml is already there and unchanged" in run("grid.yaml")[0]
     (folder / "grid.sweep.yaml").write_text("mine too")
     with pytest.raises(UsageError, match=r"grid.sweep.yaml is there already"):
         run("grid.yaml")

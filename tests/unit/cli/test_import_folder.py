@@ -33,7 +33,10 @@ def test_it_becomes_a_project_that_loads(root: Path, named: str) -> None:
     folder(root, "list", sections=2)
     said = brought(named, "--store", "gs://b/mnist").output
     assert "6 runs there, 6 runs here" in said
-    for words in ("hostler report mnist; hostler archive --top 2", "hostler sweep --no-start sweep.yaml"):
+    for words in (
+        "hostler report mnist --show; hostler archive --top 2",
+        "hostler sweep --no-start sweep.yaml",
+    ):
         assert words in said
     project = load_project(root / "hostler.yaml")
     assert (project.name, project.command) == ("mnist", ("python", "search.py"))
@@ -56,7 +59,7 @@ def test_the_folder_itself_may_be_the_project(root: Path) -> None:
     brought("user_files", "user_files")
     assert load_project(made / "hostler.yaml").name == "mnist"
     assert (made / ".hostlerignore").read_text() == "access_token\n"
-    with pytest.raises(UsageError, match="outside of"):
+    with pytest.raises(UsageError, match="is outside"):
         brought("user_files", "elsewhere")
 
 
@@ -64,7 +67,7 @@ def test_second_import_overwrites_nothing_unasked(root: Path) -> None:
     folder(root, "multiple")
     brought("user_files")
     again = brought("user_files").output
-    assert "nothing: all of it is there already" in again
+    assert "nothing to write: everything is there already" in again
     (root / "hostler.yaml").write_text("name: mine\n")
     (root / "user_files/hyperparameters.json").write_text('{"iterations": 1, "hyperparameters": [{"A": 1}]}')
     with pytest.raises(UsageError, match=r"hostler\.yaml, sweep\.yaml are there already"):
@@ -73,7 +76,7 @@ def test_second_import_overwrites_nothing_unasked(root: Path) -> None:
         brought("user_files", given="n\n")
     assert (root / "hostler.yaml").read_text() == "name: mine\n"
     said = brought("user_files", given="y\n").output
-    assert "1 runs here" in said and "there already, and the same: " in said
+    assert "1 run here" in said and "already there and unchanged: " in said
     assert load_project(root / "hostler.yaml").name == "mnist"
 
 

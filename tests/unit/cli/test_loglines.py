@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hostler.cli.terminal.loglines import LogLines, Text
-from hostler.records.series.logs import Piece
+from hostler.records.series.logs import LogPiece
 
 
 def taken(lines: LogLines) -> list[tuple[int, str]]:
@@ -15,10 +15,10 @@ def taken(lines: LogLines) -> list[tuple[int, str]]:
 
 def test_a_line_cut_between_two_pieces_is_one_line() -> None:
     lines = LogLines()
-    lines.add(Piece(1, b"gr"))
+    lines.add(LogPiece(1, b"gr"))
     assert taken(lines) == []
-    lines.add(Piece(1, "üß".encode()[:1]))
-    lines.add(Piece(1, "üß".encode()[1:] + b"\nrest"))
+    lines.add(LogPiece(1, "üß".encode()[:1]))
+    lines.add(LogPiece(1, "üß".encode()[1:] + b"\nrest"))
     assert taken(lines) == [(1, "grüß")]
     lines.finish()
     assert taken(lines) == [(1, "rest")]
@@ -26,22 +26,22 @@ def test_a_line_cut_between_two_pieces_is_one_line() -> None:
 
 def test_a_new_attempt_ends_the_line_of_the_one_before() -> None:
     lines = LogLines()
-    lines.add(Piece(1, b"killed he"))
-    lines.add(Piece(3, b"again\n"))
+    lines.add(LogPiece(1, b"killed he"))
+    lines.add(LogPiece(3, b"again\n"))
     assert taken(lines) == [(1, "killed he"), (3, "again")]
 
 
 def test_tail_cuts_what_is_there_and_nothing_that_comes() -> None:
     lines = LogLines(tail=1)
-    lines.add(Piece(1, b"a\nb\n"))
+    lines.add(LogPiece(1, b"a\nb\n"))
     assert taken(lines) == [(1, "b")]
-    lines.add(Piece(1, b"c\nd\n"))
+    lines.add(LogPiece(1, b"c\nd\n"))
     assert taken(lines) == [(1, "c"), (1, "d")]
 
 
 def test_tail_counts_only_lines_that_match() -> None:
     lines = LogLines(re.compile("x"), tail=2)
-    lines.add(Piece(1, b"x1\nx2\nx3\ny\n"))
+    lines.add(LogPiece(1, b"x1\nx2\nx3\ny\n"))
     assert [line for _, line in taken(lines)] == ["x2", "x3"]
 
 
@@ -49,7 +49,7 @@ def test_tail_counts_only_lines_that_match() -> None:
 def test_however_it_is_cut_it_is_the_same_text(pieces: list[bytes]) -> None:
     lines, whole = LogLines(), b"".join(pieces)
     for piece in pieces:
-        lines.add(Piece(1, piece))
+        lines.add(LogPiece(1, piece))
     lines.finish()
     expected = whole.decode("utf-8", "replace").split("\n")
     assert [line for _, line in taken(lines)] == (expected if expected[-1] else expected[:-1])

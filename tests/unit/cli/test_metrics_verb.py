@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 
 import pytest
 
@@ -63,7 +64,8 @@ def test_pattern_reads_done_runs_again_as_points_like_any_other(world: World) ->
     live.look()
     assert [row.metrics["dice"] for row in live.sweeps["grid"].rows.values()] == [2.5, 2.25]
     shown = json.loads(world.ok("show", "grid/0", "--json"))
-    assert shown["totals"]["dice"] == {"last": 2.5, "min": 0.5, "max": 2.5, "step": 2.0}
+    extremes = {"min": 0.5, "min_step": 0, "max": 2.5, "max_step": 2}
+    assert shown["totals"]["dice"] == {"last": 2.5, "step": 2.0, **extremes}
     assert len(shown["attempts"]) == 1 and shown["state"] == "done"
 
 
@@ -163,7 +165,32 @@ def test_best_with_a_metric_nobody_logged_shows_candidates(world: World) -> None
 def test_best_without_any_candidate_shows_how_to_name_one(world: World) -> None:
     swept(world, "print('nothing of note')")
     _, said = refused(world, "best", "grid")
-    assert "hostler metrics grid --pattern 'loss=(?P<loss>[0-9.]+)'" in said
+    assert "→ print a line like loss=0.5 in the script" in said and "--pattern" not in said
+
+
+def test_usage_error_is_not_proposed_as_a_metric(world: World) -> None:
+    text = (
+        "import sys\nprint('usage: train.py\\ntrain.py: error: unrecognized arguments: 0.99')\nsys.exit(2)\n"
+    )
+    world.write("train.py", text)
+    world.write("grid.yaml", SWEEP.format(more=""))
+    world.ok("sweep", "-y", "grid.yaml")
+    assert world.cli("wait", "grid").returncode == 1
+    _, said = refused(world, "best", "grid")
+    assert "grid" in said and "--pattern" not in said
+
+
+WORDS = "print('took 3 tries')\nfor n in range(3):\n    print(f'pass {n} has dice {n + 0.5}.')"
+
+
+@pytest.mark.parametrize("verb", ["best", "metrics"])
+def test_proposed_pattern_reads_the_metric_from_the_log(world: World, verb: str) -> None:
+    swept(world, WORDS)
+    _, said = refused(world, verb, "grid")
+    pattern = re.search(r"hostler metrics grid --pattern '([^']+)'", said)
+    assert pattern, said
+    assert world.ok("metrics", "grid", "--pattern", pattern[1]).strip() == "6 points in 2 runs of dice"
+    assert world.ok("best", "grid", "--metric", "dice").startswith("grid/0  dice=2.5")
 
 
 def test_report_without_a_metric_shows_the_line_to_add(world: World) -> None:

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
+import pytest
+
 from hostler import settings
-from hostler.backends.prices import FleetPrice, ZonePrice
+from hostler.backends.prices import FleetPrice, PriceOffer, ZonePrice
 from hostler.cli.run import pricing
 from hostler.cli.run.pricing import Outlay
 from hostler.errors import UsageError
@@ -27,11 +31,29 @@ def test_price_table_has_a_line_for_each_zone() -> None:
         "    us-central1-a         0.86 (6.88)         0.52 (4.16)",
         "    us-south1-b                     -         0.60 (4.80)",
         "  burst: 8 workers at 0.60 an hour, 4.80 in all (Google's prices of 2026-08-21)",
-        "  gone after 10h25m at the latest, which takes 50.00 of lr-search's budget",
+        "  gone after 10h 25m at the latest, which takes 50.00 of lr-search's budget",
     ]
     said = pricing.as_json(found)
     assert (said["per_hour"], said["seconds"], said["reserves"]) == (4.8, 37500, {"lr-search": 50})
     assert said["zones"][1] == {"zone": "us-south1-b", "on_demand": None, "spot": 0.6}
+
+
+def test_offers_are_shown_in_their_order_with_what_was_left_out() -> None:
+    offers = tuple(PriceOffer(f"n2-standard-{n}", "us-east1 (bc)", n < 9, n / 10) for n in range(1, 11))
+    price = FleetPrice(2, 1.0, "x", spot="prefer", offers=offers, left_out=("us-west1: `exclude_zones`",))
+    lines = list(pricing.lines(Outlay(Asked(Fleet("burst", "gce"), price, ()))))
+    assert lines[1] == "    n2-standard-1  us-east1 (bc)  spot              0.10 (0.20)"
+    assert lines[9:11] == ["    and 2 more, up to 1.00", "    left out: us-west1: `exclude_zones`"]
+    assert lines[-1] == "  burst: 2 workers at 1.00 an hour, 2.00 in all at most (x)"
+    assert price.usual == 0.1
+    said = pricing.as_json(Outlay(Asked(Fleet("burst", "gce"), price, ())))
+    assert said["offers"][0]["machine"] == "n2-standard-1" and said["left_out"]
+
+
+@pytest.mark.parametrize(("days", "said"), [(None, False), (90, False), (91, True)])
+def test_old_table_is_said_where_prices_are(days: int | None, said: bool) -> None:
+    asked = Asked(Fleet("burst", "gce"), replace(GOOGLE, days=days), ())
+    assert any("91 days old: hostler prices update" in line for line in pricing.lines(Outlay(asked))) is said
 
 
 def test_many_zones_are_cut_short() -> None:
@@ -39,7 +61,7 @@ def test_many_zones_are_cut_short() -> None:
     asked = Asked(Fleet("burst", "gce"), FleetPrice(1, 0.5, "x", zones, "prefer"), ())
     lines = list(pricing.lines(Outlay(asked)))
     assert lines[0].endswith("spot, else on demand")
-    assert "    and 12 dearer zones" in lines
+    assert "    and 12 more expensive zones" in lines
 
 
 def test_a_refusal_is_shown_with_what_to_do() -> None:

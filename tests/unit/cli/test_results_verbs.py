@@ -3,11 +3,15 @@ from __future__ import annotations
 import csv
 import io
 import json
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
 from acting_world import World, world
+from hostler.fleet.snapshot import snapshot
+from hostler.settings import Sizes
 
 __all__ = ["world"]
 
@@ -110,3 +114,24 @@ def test_gc_shows_sizes_and_removes_after_asking(world: World) -> None:
     world.ok("gc", "-y")
     assert "nothing to remove" in world.ok("gc", "-n")
     assert len(json.loads(world.ok("status", "one", "--json"))) == 3
+
+
+def test_redirected_table_and_report_are_not_code(world: World) -> None:
+    swept(world, "one", 3)
+    cache = Path(world.env["HOSTLER_CACHE"])
+    before = snapshot.take(world.folder, Sizes(), cache=cache).sha
+    for name, words in (("runs.csv", ["df"]), ("page.html", ["report", "one"])):
+        with open(world.folder / name, "w") as file:
+            done = subprocess.run(
+                [sys.executable, "-m", "hostler", *words], cwd=world.folder, env=world.env, stdout=file
+            )
+        assert done.returncode == 0 and (world.folder / name).stat().st_size
+    assert snapshot.take(world.folder, Sizes(), cache=cache).sha == before
+    with open(world.folder / "runs.csv", "a") as file:
+        file.write("a line of a person\n")
+    assert snapshot.take(world.folder, Sizes(), cache=cache).sha != before
+
+
+def test_report_into_a_pipe_ends(world: World) -> None:
+    swept(world, "one", 3)
+    assert "</html>" in world.ok("report", "one", "-o", "/dev/stdout", limit=60)

@@ -62,9 +62,9 @@ def refused(done: Result) -> str:
 def test_a_fleet_is_simulated_and_the_next_command_is_said(typed: Type, tmp_path: Path) -> None:
     done = typed("grid.yaml", "--on", "burst", "--preempt", "5%/h", "--run-time", "40m", "--seeds", "20")
     assert done.exception is None and done.return_value == 0
-    assert "grid: 20 runs; each simulated with 20 chances" in done.output
+    assert "grid: 20 runs; each simulated 20 times" in done.output
     assert done.output.splitlines()[-1] == "  → hostler sweep grid.yaml --on burst"
-    assert "assumed: burst takes 1m to 2m30s until a worker starts (--boot)" in done.output
+    assert "assumed: burst takes 1m to 2m 30s until a worker starts (--boot)" in done.output
     assert not (tmp_path / ".hostler").exists()  # nothing was written
 
 
@@ -95,7 +95,7 @@ def test_without_preemption_the_time_is_that_of_the_rounds(typed: Type) -> None:
 
 def test_a_cap_is_kept_and_what_it_leaves_is_said(typed: Type) -> None:
     done = typed("grid.yaml", "--on", "capped", "--run-time", "2h", "--seeds", "20")
-    assert "time or money is over before the work in 20 of 20" in done.output
+    assert "time or money runs out before the work is done in 20 of 20" in done.output
     assert "none of them finishes all runs" in done.output and done.return_value == 1
     one = results(typed("grid.yaml", "--on", "capped", "--run-time", "2h", "--seeds", "20", "--json"))[
         "capped 300"

@@ -88,10 +88,10 @@ def test_more_repeats_add_to_those_there_are() -> None:
 @pytest.mark.parametrize(
     ("new", "said"),
     [
-        (file({"lr": [1, 2], "epochs": 50}), "epochs was 30, and is 50"),
+        (file({"lr": [1, 2], "epochs": 50}), "epochs was 30 and is now 50"),
         (file({"lr": [1, 2], "epochs": 30, "w": 1}), "w is new"),
         (file({"lr": [1, 2]}), "epochs is gone"),
-        (file({"lr": [1, 2], "epochs": 30}, ("y",)), "the command was x, and is y"),
+        (file({"lr": [1, 2], "epochs": 30}, ("y",)), "the command was x and is now y"),
         (file({"lr": [8, 9], "epochs": 30}), "none of the sweep's runs is in the file"),
     ],
 )

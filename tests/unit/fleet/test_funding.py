@@ -121,7 +121,7 @@ def test_later_launch_may_spend_the_raised_budget(store: MemoryStore, clock: Clo
 
 
 def test_money_for_less_than_the_margin_is_refused(store: MemoryStore) -> None:
-    with pytest.raises(UsageError, match=r"what is left of the budget of s, 0\.4, is less than 3m45s of f"):
+    with pytest.raises(UsageError, match=r"what is left of the budget of s, 0\.4, is less than 3m 45s of f"):
         fund(store, asked(job(cost=0.4)))
     with pytest.raises(UsageError, match=r"max_cost 0\.4 is less than"):
         fund(store, asked(job(), max_cost=0.4))
@@ -291,7 +291,7 @@ def test_no_cap_exceeds_the_engines_longest_life(store: MemoryStore, cap: dict[s
 
 @pytest.mark.parametrize("act", [funding.fund, funding.foresee])
 def test_machines_gone_before_they_work_are_refused(store: MemoryStore, act: Callable[..., Funded]) -> None:
-    with pytest.raises(UsageError, match="gone after 1s, before its machines work") as refused:
+    with pytest.raises(UsageError, match="gone after 1s, before its machines start") as refused:
         act(store, machines(options={"deadline": 1.0}), TIMING)
     assert refused.value.hint == "raise `deadline` or `max_hours` of the fleet"
     with pytest.raises(UsageError, match="gone after 3ms") as refused:

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from hostler.backends.base import Capabilities, Launch, PartlyStarted, Plan, WorkerInfo
-from hostler.errors import MachineError
+from hostler.errors import HostError, MachineError
 from hostler.fleet.launcher import Launcher
 from hostler.fleet.secrets import check_told
 from hostler.records.launch import launches
@@ -65,7 +65,7 @@ def test_what_was_started_is_cancelled_only_if_asked(
     with pytest.raises(MachineError) as error:
         replace(workers, take_back=take_back).start_missing(["grid"], 5)
     assert questions == ["no more; queued before that: 70. Cancel what is queued (70)?"]
-    assert "grid: in the store, and waits" in capsys.readouterr().err
+    assert "grid is in the store and waits" in capsys.readouterr().err
     assert engine.undone == yes
     assert ("that is cancelled" in str(error.value)) == yes and ("scancel 70" in str(error.value)) == (
         not yes
@@ -161,3 +161,13 @@ def test_a_sweep_that_nobody_will_be_told_of_says_so(
     check_told(["HOOK"])
     check_told([])
     assert capsys.readouterr().err == ""
+
+
+def test_launch_of_which_no_worker_started_is_an_error(tmp_path: Path) -> None:
+    class Refused(Half):
+        def start(self, plan: Plan) -> Sequence[WorkerInfo]:
+            return [WorkerInfo("n1", "n1", False, "n1 cannot use the store: denied")]
+
+    workers = Launcher(default_project(tmp_path), str(tmp_path / "s"), Fleet("lab", "ssh"), Refused())  # type: ignore[arg-type]
+    with pytest.raises(HostError, match="no worker was started: n1 cannot use the store: denied"):
+        workers.start(["grid"], 1)

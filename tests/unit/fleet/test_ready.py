@@ -9,8 +9,8 @@ from hostler.backends.base import Capabilities, MachineInfo, Question
 from hostler.backends.local.backend import LocalBackend
 from hostler.cli.machines.hosts import host_of
 from hostler.cli.machines.ssh import forward, ssh_command
-from hostler.errors import HostError, HostUnreachable, UsageError
-from hostler.fleet.ready import folder_of, ready, variables
+from hostler.errors import HostError, HostUnreachable, MachineError, UsageError
+from hostler.fleet.ready import drivers, folder_of, ready, variables
 from hostler.remote.target import SshTarget
 from hostler.spec.project import Fleet, Project
 from hostler.store.folder import FolderStore
@@ -117,3 +117,19 @@ def test_forwarded_ports_are_open_to_this_machine_alone() -> None:
     for bad in ("x", "0", "70000", "0.0.0.0:80:80", "1:2:3"):
         with pytest.raises(UsageError, match="not a port"):
             forward(bad)
+
+
+def test_missing_driver_is_named_with_its_platform_and_left_to_images(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, value in {"PIP_NO_INDEX": "1", "HOSTLER_CACHE": str(tmp_path)}.items():
+        monkeypatch.setenv(name, value)
+
+    store = MemoryStore()
+    store.url = "s3://bucket/runs"
+    far = [MachineInfo("pods", python="3.12.0", platform=("linux", "riscv64", "glibc", "2.36"))]
+    with pytest.raises(MachineError, match=r"no obstore for Python 3.12 on linux riscv64 with glibc 2.36"):
+        drivers(store, far)
+    assert drivers(store, far, in_image=True) == {}
+    said = capsys.readouterr().err
+    assert "linux riscv64 with glibc 2.36" in said and "`pip install obstore`" in said

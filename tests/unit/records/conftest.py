@@ -5,18 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, settings
 
 from hostler.store import Store
 from hostler.store.folder import FolderStore
 from hostler.store.memory import MemoryStore
-
-settings.register_profile(
-    "records",
-    deadline=None,
-    suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture],
-)
-settings.load_profile("records")
 
 
 @pytest.fixture(params=["memory", "folder"])

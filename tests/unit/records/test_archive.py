@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hostler.records import layout
-from hostler.records.body import encode
+from hostler.records.body import decode, encode
 from hostler.records.checkpoint import archive, archive_files, checkpoints, outputs
 from hostler.records.checkpoint.archive import ArchivedRun, ArchiveTerms
 from hostler.records.checkpoint.checkpoints import Place
@@ -249,3 +249,24 @@ def test_curve_too_long_for_a_segment_is_still_archived(
     archive.enter(store, one, LOW)
     kept = archive.curves(store, one.run)
     assert kept.header["apart"] == [] and kept.header["tracks"][0]["counts"] == [2]
+
+
+def test_entry_of_an_older_hostler_is_ranked_by_its_last_value(store: Store, tmp_path: Path) -> None:
+    job = submit(store, "s", 1)
+    enter_all(store, [done(store, job, 0, 1.0, tmp_path)], LOW)
+    key = layout.archived_commit(job.run_id(0))
+    record = decode(store.get(key).data, key)
+    best = archive.entries(store, replace(LOW, goal="max", of="best"))[0]
+    assert best.judged == (2.0, 0, "best")
+    for name in ("totals", "kept", "means", "of", "step"):
+        del record[name]
+    store.put(key, encode(record))
+    old = archive.entries(store, replace(LOW, goal="max", of="best"))[0]
+    assert old.judged == (1.0, None, "last")
+
+
+def test_archive_ranks_by_the_state_that_is_kept(store: Store, tmp_path: Path) -> None:
+    end = {"state": "done", "metrics": {"loss": {"last": 3.0, "step": 9}}}
+    kept = {"loss": {"goal": "min", "value": 1.0, "step": 4}}
+    one = archive.candidate(RunKey("s", "0000000-s-abc"), 2, {**end, "kept": kept}, LOW)
+    assert one is not None and (one.value, one.judged) == (1.0, (1.0, 4, "best"))

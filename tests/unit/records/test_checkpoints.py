@@ -190,6 +190,19 @@ def test_retention_keeps_its_own_newest_and_deletes_earlier_attempts_then(
     assert restored(store, tmp_path) == ("2-3", [])
 
 
+@pytest.mark.parametrize("keep", [2, 3])
+def test_own_cut_off_save_goes_once_a_later_is_whole(store: Store, tmp_path: Path, keep: int) -> None:
+    """Between the checkpoints that stay, too; those of an earlier attempt wait for `keep` good ones."""
+    for attempt, step in [(1, 1), (2, 1), (2, 2), (2, 3)]:
+        save(store, tmp_path, attempt, step)
+    for place in ((1, 1), (2, 2)):
+        store.delete(layout.commit(RUN, *place))
+    assert Place(2, 2) in checkpoints.retain(store, RUN, 2, keep=keep)
+    kept = {layout.split_checkpoint(entry.key) for entry in store.list(layout.checkpoints(RUN))}
+    assert kept == {(2, 1), (2, 3)} | ({(1, 1)} if keep == 3 else set())
+    assert list(store.list(layout.checkpoint(RUN, 2, 2))) == []
+
+
 def test_a_zombie_never_deletes_what_a_later_attempt_saved(store: Store, tmp_path: Path) -> None:
     save(store, tmp_path, 5, 1)
     for step in (1, 2, 3):

@@ -75,7 +75,7 @@ def test_a_running_run_is_asked_to_stop_once(store: Store) -> None:
 def test_who_asked_to_pause_may_still_ask_to_stop(store: Store) -> None:
     attempt = take(store)
     control.pause(store, KEY)
-    assert control.pause(store, KEY) == "already asked to stop (pause)"
+    assert control.pause(store, KEY) == "already asked to pause"
     assert control.stop(store, KEY) == "asked to save and stop"
     attempt.release(then="paused", why="pause")
     assert state_of(store) == "stopped"
@@ -115,3 +115,10 @@ def test_of_many_who_stop_a_queued_run_one_ends_it(store: Store) -> None:
         thread.join()
     assert sorted(said) == ["already stopped"] * 5 + ["stopped"]
     assert len(control.entries_of(store, KEY)) == 1
+
+
+def test_stopped_run_keeps_the_time_of_its_attempts(store: Store) -> None:
+    take(store).release(then="queued", seconds=5.0)
+    control.stop(store, KEY)
+    end = control.state_of(store, KEY).end
+    assert end is not None and end["total"] == 5.0

@@ -33,7 +33,7 @@ def test_sweep_out_of_hours_is_halted_and_says_why(store: Store, monkeypatch: py
     later(monkeypatch, 3)
     deadline.begin(store, "s")  # again is no new beginning
     assert deadline.halt_if_over(store, JOB)
-    assert (sweeps.halted(store, "s") or {})["why"] == "its 2 hours are over"
+    assert (sweeps.halted(store, "s") or {})["why"] == "its budget of 2h is used up"
 
 
 def test_more_hours_lift_it_and_as_many_do_not(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -244,7 +244,8 @@ def test_a_fragment_whose_header_is_cut_is_damaged(memory: MemoryStore, cut: int
 def test_summary_has_extremes_of_numbers_and_any_last_value() -> None:
     values = [3.0, 1.0, math.nan, 2.0]
     found = metrics.summary([Point(s, 0.0, {"x": v}) for s, v in enumerate(values, 1)])
-    assert found == {"x": {"min": 1.0, "max": 3.0, "last": 2.0, "step": 4}}
+    steps = {"min_step": 2, "max_step": 1, "step": 4}
+    assert found == {"x": {"min": 1.0, "max": 3.0, "last": 2.0, **steps}}
     found = metrics.summary([Point(s, 0.0, {"x": v}) for s, v in enumerate([math.nan, 5.0, math.nan], 1)])
     assert (found["x"]["min"], found["x"]["max"], math.isnan(found["x"]["last"])) == (5.0, 5.0, True)
 

@@ -14,9 +14,9 @@ from hostler.records.run.state import fold
 from hostler.records.series import metrics, packing
 from hostler.records.series.logs import LogWriter
 from hostler.records.series.metrics import MetricWriter, Origin
-from hostler.records.series.reread import OPEN, SILENT, candidates, reread
+from hostler.records.series.reread import OPEN, SILENT, candidates, fitting_pattern, reread
 from hostler.records.sweep import sweeps
-from hostler.spec.job import Job, MetricSource
+from hostler.spec.job import Job, MetricSource, by_pattern
 from hostler.store.memory import MemoryStore
 
 JOB = Job(name="s", command=("x",), runs=({"lr": 0.1}, {"lr": 0.2}))
@@ -52,9 +52,9 @@ def attempt(store: Flaky, text: str, then: str, origin: Origin | None = None) ->
     return held.number
 
 
-def curve(store: Flaky) -> list[tuple[int, float]]:
+def curve(store: Flaky, name: str = "loss") -> list[tuple[int, float]]:
     state = control.state_of(store, KEY)
-    return [(p.step, p.values["loss"]) for p in metrics.read(store, KEY.run, state.attempt)]
+    return [(p.step, p.values[name]) for p in metrics.read(store, KEY.run, state.attempt)]
 
 
 def test_attempts_of_a_chain_make_one_curve(store: Flaky) -> None:
@@ -63,6 +63,39 @@ def test_attempts_of_a_chain_make_one_curve(store: Flaky) -> None:
     found = reread(store, KEY, MetricSource())
     assert found.changed and found.names == ("loss",) and found.points == 4
     assert curve(store) == [(1, 0.9), (2, 0.8), (3, 0.6), (4, 0.5)]
+
+
+ROUND = "[{}]\ttrain-logloss:0.{}\n"
+BAR = " 45%|## | {}/9 [00:01<00:02, 5.1it/s, train-logloss=0.{}]\r"
+
+
+@pytest.mark.parametrize(("line", "first"), [(ROUND, 0), (BAR, 1)])
+def test_rounds_and_bars_of_a_resume_are_counted_on(store: Flaky, line: str, first: int) -> None:
+    """Five were printed, the checkpoint had three: the fourth and fifth are printed again."""
+    values = (91, 82, 73, 64, 55, 46)
+    text = "".join(line.format(first + n, value) for n, value in enumerate(values[:5]))
+    again = "".join(line.format(first + n, value) for n, value in enumerate(values[3:]))
+    attempt(store, again, "done", Origin(attempt(store, text, "queued"), 2, 0))
+    reread(store, KEY, MetricSource())
+    assert curve(store, "train-logloss") == [(first + n, value / 100) for n, value in enumerate(values)]
+
+
+@pytest.mark.parametrize("printed", [3, 4, 5])
+def test_rounds_begin_where_the_worker_says_the_model_ends(store: Flaky, printed: int) -> None:
+    text = "".join(ROUND.format(n, 90 - n) for n in range(printed))
+    said = "[hostler] goes on from checkpoint 1-2 (4 boosting rounds)\n"
+    again = said + ROUND.format(0, 50) + ROUND.format(1, 40)
+    attempt(store, again, "done", Origin(attempt(store, text, "queued"), 2, 0))
+    reread(store, KEY, MetricSource())
+    old = [(n, 0.9 - n / 100) for n in range(min(printed, 4))]
+    assert curve(store, "train-logloss") == [*old, (4, 0.5), (5, 0.4)]
+
+
+def test_printed_steps_stay_where_values_repeat(store: Flaky) -> None:
+    first = attempt(store, "epoch 1 | loss=0.5\nepoch 2 | loss=0.5\n", "queued")
+    attempt(store, "epoch 3 | loss=0.5\nepoch 4 | loss=0.5\n", "done", Origin(first, 2, 0))
+    reread(store, KEY, MetricSource())
+    assert curve(store) == [(1, 0.5), (2, 0.5), (3, 0.5), (4, 0.5)]
 
 
 def test_attempt_that_began_anew_is_read_alone(store: Flaky) -> None:
@@ -121,6 +154,24 @@ def test_copy_of_a_run_gets_the_metrics_of_its_original(store: Flaky) -> None:
     assert reread(store, OTHER, MetricSource()).changed
     assert [row.metrics for row in rows(store, ["s"], touched=True)] == [{"loss": 0.9}] * 2
     assert not reread(store, OTHER, MetricSource()).changed
+
+
+@pytest.mark.parametrize(
+    ("text", "name"),
+    [
+        ("pass 1 has dice 0.5.\npass 2 has dice 0.75.\n", "dice"),
+        ("Result => myloss = -1.5e-3 (3 tries)\n", "myloss"),
+        ("speed: 12\nhappiness: 0.5 of 1\nhappiness: 0.6 of 1\n", "happiness"),
+        ("we saw accuracy:0.5 among 300 others, size 3.5\n", "accuracy"),
+        ("nothing to see at 10:22:31 in v1.2.3\nepoch 3\n", None),
+    ],
+)
+def test_fitting_pattern_finds_its_metric_in_the_log(store: Flaky, text: str, name: str | None) -> None:
+    attempt(store, text, "done")
+    found = fitting_pattern(store, [OTHER.run, KEY.run])
+    assert (found and found[0]) == name
+    if found:
+        assert reread(store, KEY, by_pattern(found[1])).names == (name,)
 
 
 def test_candidates_come_from_the_first_log_that_has_any(store: Flaky) -> None:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from hostler.records import project
-from hostler.records.rows import Row, rows
+from hostler.records import layout, project
+from hostler.records.rows import Row, row_by_key, rows
 from hostler.records.run import control, heartbeats
 from hostler.records.run.attempt import Attempt, claim
 from hostler.records.run.entries import Claim
@@ -55,9 +55,10 @@ def test_a_row_for_every_run_whatever_its_state(store: Store) -> None:
 
 def test_paused_run_has_the_steps_and_time_it_took(store: Store) -> None:
     sweeps.submit(store, JOB)
-    take(store, 0).release(then="paused", why="rung", step=5, seconds=2.5)
+    take(store, 0).release(then="paused", why="rung", step=5, seconds=2.5, more={"rung": 3})
     row = table(store)[0]
     assert (row.state, row.paused_by, row.step, row.seconds) == ("paused", "rung", 5, 2.5)
+    assert row.rung == 3, "it was told at 3, and had come to 5 by then"
 
 
 def test_holder_with_a_missing_or_old_heartbeat_is_stale() -> None:
@@ -85,6 +86,13 @@ def test_a_reopened_run_is_not_shown_as_ended(store: Store) -> None:
     assert table(store)[0].state == "queued"
 
 
+def test_run_stopped_before_its_first_attempt_counts_none(store: Store) -> None:
+    sweeps.submit(store, JOB)
+    control.stop(store, RunKey("s", JOB.run_id(0)))
+    row = table(store)[0]
+    assert (row.state, row.attempt) == ("stopped", 0)
+
+
 def test_trashed_runs_are_shown_only_if_asked_for(store: Store) -> None:
     sweeps.submit(store, JOB)
     sweeps.put_in_trash(store, "s", JOB.run_id(2))
@@ -107,3 +115,25 @@ def test_an_ended_run_costs_one_read(memory: MemoryStore) -> None:
     memory.before = lambda operation, key: asked.append(operation)
     assert len(rows(memory)) == 4
     assert asked.count("get") == 4 + 1
+
+
+def test_row_by_key_equals_the_row_among_all(store: Store) -> None:
+    sweeps.submit(store, JOB)
+    take(store, 0).release(then="paused", why="rung", step=5, seconds=2.5)
+    take(store, 1)
+    take(store, 2).end("done", metrics={"loss": {"last": 0.2}})
+    sweeps.tag(store, "s", JOB.run_id(2), ["good"], [])
+    for index, row in table(store).items():
+        assert row_by_key(store, JOB, RunKey("s", JOB.run_id(index)), print) == row
+    assert row_by_key(store, JOB, RunKey("s", "0000001-s-other"), print) is None
+    assert row_by_key(store, JOB, RunKey("s", "9000001-s-other"), print) is None
+
+
+def test_row_by_key_reads_nothing_of_other_runs() -> None:
+    store = MemoryStore()
+    sweeps.submit(store, JOB)
+    take(store, 1)
+    read: list[str] = []
+    store.before = lambda op, key: read.append(key)
+    assert row_by_key(store, JOB, RunKey("s", JOB.run_id(0)), print) is not None
+    assert not [key for key in read if JOB.run_id(1) in key or key == layout.logs_of("s")]

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from hostler.records.run.history import events, tries
+from hostler.records.run.history import events, ordinal, tries
 
 
 def claim(at: float, host: str = "a") -> dict[str, object]:
@@ -43,3 +43,21 @@ def test_a_failure_is_told_by_its_kind() -> None:
     }
     (one,) = tries([claim(1), end])
     assert one.words == "failed: memory" and one.exit == -9
+
+
+def test_attempts_are_counted_from_one_whatever_is_between() -> None:
+    log = [claim(1), {"kind": "release", "at": 2.0}, claim(3), {"kind": "stop-request", "at": 4.0}, claim(9)]
+    assert [(one.number, one.ordinal) for one in tries(log)] == [(1, 1), (3, 2), (5, 3)]
+    assert [ordinal(log, one.number) for one in tries(log)] == [1, 2, 3]
+
+
+def test_lost_attempt_lasted_until_its_last_heartbeat() -> None:
+    first, _ = tries([claim(1), {**claim(100), "after": {"why": "lost", "seconds": 7.0}}])
+    assert (first.outcome, first.seconds) == ("lost", 7.0)
+
+
+def test_attempt_killed_by_its_platform_has_its_failure() -> None:
+    failure = {"kind": "disk-full", "message": "more disk than it was given"}
+    after = {"why": "disk-full", "counts": "failures", "failure": failure}
+    first, second = tries([claim(1), {**claim(100), "after": after}])
+    assert (first.words, first.failure, second.failure) == ("disk-full", failure, None)

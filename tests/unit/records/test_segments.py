@@ -100,3 +100,33 @@ def test_merged_segments_hold_what_each_of_them_held() -> None:
     assert merged.header["numbers"] == [1, 2]
     groups = {tuple(group["names"]): (group["rows"], group["counts"]) for group in merged.header["tracks"]}
     assert groups == {("a", "b"): ([0], [1]), ("a",): ([2], [1])}
+
+
+def test_end_comes_back_with_all_that_ranks_it() -> None:
+    points = [Point(0, 1.0, {"acc": 0.2, "loss": 1.0}), Point(1, 2.0, {"acc": 0.9, "loss": 2.0})]
+    kept, means = {"acc": {"goal": "max", "value": 0.9, "step": 1}}, {"acc": {"of": 2, "value": 0.55}}
+    packed = segments.packed("0000000-s", 2, {**END, "kept": kept, "means": means}, {}, points)
+    segment = there_and_back(packed)
+    segment.check_facts("x")
+    end = segment.ends(("last",), ["acc"])[0]
+    assert (end["kept"], end["means"]) == (kept, means)
+    assert end["metrics"] == {
+        "acc": {"last": 0.9, "min": 0.2, "max": 0.9, "step": 1.0, "min_step": 0.0, "max_step": 1.0},
+        "loss": {"last": 2.0},
+    }
+
+
+def test_segment_of_an_older_hostler_has_no_steps_of_extremes() -> None:
+    segment = there_and_back(run(0, points=[Point(3, 1.0, {"acc": 0.2})]))
+    for name in segments.STEPS:
+        del segment.header["totals"]["acc"][name]
+    assert segment.ends((), ["acc"])[0]["metrics"] == {
+        "acc": {"last": 0.2, "min": 0.2, "max": 0.2, "step": 3.0}
+    }
+
+
+@pytest.mark.parametrize("kept", [{"acc": 1}, {"acc": {"goal": "max", "value": "x", "step": 1}}, {"acc": {}}])
+def test_kept_state_that_hostler_does_not_write_is_damage(kept: Any) -> None:
+    packed = segments.packed("0000000-s", 2, {**END, "kept": kept}, {}, [])
+    with pytest.raises(DamagedError):
+        there_and_back(packed).check_facts("x")

@@ -144,3 +144,14 @@ def test_run_resumed_by_a_person_is_freed_from_its_pruner() -> None:
     assert fold([CLAIM, RUNG, REOPEN, CLAIM, RELEASE]).freed
     assert not fold([CLAIM, PAUSE, REOPEN]).freed
     assert not fold([CLAIM, FAILED, REOPEN]).freed
+
+
+def test_time_of_all_attempts_counts_lost_and_reopened_ones() -> None:
+    given_back = {**RELEASE, "seconds": 5.0}
+    after = {"why": "lost", "counts": "lost", "attempt": 3, "progress": False, "seconds": 7.0}
+    lost = fold([CLAIM, given_back, CLAIM, {**CLAIM, "after": after}])
+    assert (lost.spent, lost.seconds) == (12.0, 5.0), "limits count what was given back alone"
+    failed = [CLAIM, given_back, CLAIM, {**FAILED, "seconds": 2.0, "total": 7.0}]
+    assert fold(failed).spent == 7.0
+    again = fold([*failed, REOPEN, CLAIM])
+    assert (again.spent, again.seconds) == (7.0, 0.0)

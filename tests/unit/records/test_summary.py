@@ -9,6 +9,7 @@ from hostler.records.rows import Row
 from hostler.records.sweep.summary import ranked, summarize
 from hostler.spec import spans
 from hostler.spec.job import Budget, Job, Objective
+from hostler.spec.ranking import Judged
 
 JOB = Job(name="s", command=("x",), runs=tuple({"i": i} for i in range(10)), metric="acc", method="grid")
 
@@ -21,6 +22,13 @@ def test_what_nobody_had_is_counted_as_queued() -> None:
     found = summarize(JOB, [row(0), row(1, "running"), row(2, "queued")])
     assert found.counts == {"queued": 8, "running": 1, "done": 1}
     assert found.runs == 10
+
+
+def test_sweep_does_not_call_runs_of_silent_holders_running() -> None:
+    touched = [row(0), row(1, "running"), row(2, "running", stale=True), row(3, "running", stale=True)]
+    found = summarize(JOB, touched)
+    assert found.states == "6 queued, 1 running, 2 lost?, 1 done" and found.silent == 2
+    assert summarize(JOB, touched[2:]).states == "8 queued, 2 lost?"
 
 
 def test_what_was_dropped_or_thrown_away_is_not_counted() -> None:
@@ -45,7 +53,7 @@ def test_results_that_were_taken_over_tell_no_time() -> None:
 
 
 def test_best_goes_by_the_goal_and_the_first_of_equals() -> None:
-    touched = [row(i, metrics={"acc": v}) for i, v in enumerate([1.0, 3.0, nan, inf, 3.0, 0.5])]
+    touched = [row(i, judged=Judged(v)) for i, v in enumerate([1.0, 3.0, nan, inf, 3.0, 0.5])]
     assert [r.index for _, r in ranked(JOB, touched)] == [1, 4, 0, 5]
     assert [r.index for _, r in ranked(JOB, touched, Objective("acc", "min"))] == [5, 0, 1, 4]
     best = summarize(JOB, touched)
@@ -53,7 +61,7 @@ def test_best_goes_by_the_goal_and_the_first_of_equals() -> None:
 
 
 def test_runs_that_did_not_end_well_are_not_the_best() -> None:
-    touched = [row(0, "failed", metrics={"acc": 9.0}), row(1, "running", metrics={"acc": 8.0})]
+    touched = [row(0, "failed", judged=Judged(9.0)), row(1, "running", judged=Judged(8.0))]
     assert summarize(JOB, touched).best is None
 
 

@@ -6,14 +6,17 @@ hold numbers and no metric.
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hostler.records.series import tool_lines
+from hostler.records.series import metric_names
+from hostler.records.series.metric_names import Reading
 from hostler.records.series.picker import PATIENCE, Picker
+from hostler.records.series.plain_lines import PlainLines
 from hostler.records.series.points import Point
 from hostler.spec.job import MetricSource
 
@@ -58,8 +61,8 @@ def expected(path: Path) -> list[Row]:
     return [(name, int(step), value) for name, step, value in map(str.split, lines)]
 
 
-def test_corpus_has_thirty_logs_with_metrics_and_thirty_without() -> None:
-    assert len(WITH) >= 30 and len(WITHOUT) >= 30
+def test_corpus_has_forty_two_logs_of_each_kind() -> None:
+    assert len(WITH) >= 42 and len(WITHOUT) >= 42
 
 
 @pytest.mark.parametrize("path", WITH, ids=lambda path: path.stem)
@@ -149,6 +152,40 @@ def test_resumed_rounds_that_begin_at_zero_count_on() -> None:
     assert [point.step for point in found] == [3, 4]
 
 
+LINES = [line for path in (*WITH, *WITHOUT) for line in path.read_text().splitlines()]
+NUMBERS = st.sampled_from(
+    ["0", "7", "12", "0.5", "3.25", "-0.5", "+2", "1e-05", "5.", ".5", "nan", "1,024", "0:09"]
+)
+
+
+@given(st.sampled_from(LINES), st.lists(NUMBERS, min_size=1, max_size=6))
+def test_remembered_shape_reads_numbers_as_a_fresh_reader(line: str, numbers: list[str]) -> None:
+    """Every number of a line replaced by others, after lines with the shapes that these make."""
+    texts, known = [line], PlainLines()
+    for number in numbers:
+        texts.append(re.sub(r"\d+(?:\.\d+)?", lambda _, number=number: number, line))
+        texts.append(re.sub(r"\d+(?:\.\d+)?$", number, texts[-2]))
+    for text in map(str.strip, texts):
+        fresh = PlainLines().read(text)
+        assert repr(known.known(text) or known.read(text)) == repr(fresh), text
+
+
+def test_shape_of_a_tool_line_is_taken_apart_once() -> None:
+    lines = PlainLines()
+    assert lines.known("epoch 1 | loss=0.5 | lr=0.001") is None
+    assert lines.read("epoch 1 | loss=0.5 | lr=0.001") == Reading({"loss": 0.5, "lr": 0.001}, 1)
+    assert lines.known("epoch 20 | loss=2.25 | lr=1e-05") == Reading({"loss": 2.25, "lr": 1e-05}, 20)
+    assert lines.known("epoch 20 | loss=2 | lr=0.001") is None  # a whole number is another shape
+
+
+def test_rounds_after_a_resume_begin_where_the_model_ends() -> None:
+    for covered in (3, 4, 6):  # the worker saw fewer rounds than the model has, as many, or more
+        picker = Picker(MetricSource())
+        picker.continue_from(covered, rounds=4)
+        found = picker.feed(b"[0]\ttrain-logloss:0.38670\n[1]\ttrain-logloss:0.35152\n", 1.0)
+        assert [point.step for point in found] == [4, 5]
+
+
 @given(st.lists(st.sampled_from(PIECES) | st.text(max_size=12), max_size=12))
 def test_no_text_makes_a_recogniser_raise(pieces: list[str]) -> None:
     data = "".join(pieces).encode("utf-8", "surrogatepass")
@@ -162,5 +199,5 @@ def test_metric_after_dull_lines_of_its_shape_is_still_found() -> None:
 
 
 def test_every_metric_word_passes_the_cheap_look() -> None:
-    for word in sorted(tool_lines._STRONG | {f"val_{weak}" for weak in tool_lines._WEAK}):
+    for word in sorted(metric_names.STRONG | {f"val_{weak}" for weak in metric_names.WEAK}):
         assert picked(f"step 1, {word}: 0.5\n".encode()) == [(word, 1, "0.5")], word

@@ -49,7 +49,7 @@ def test_equal_sources_give_equal_zips_without_submitter_code() -> None:
 def test_python_runs_the_zip_as_a_worker_with_nothing_installed(packed: Path, tmp_path: Path) -> None:
     (tmp_path / "store").mkdir()
     done = run(packed, tmp_path / "cache", str(tmp_path / "store"))
-    assert done.returncode == 0 and "nothing is left for this worker" in done.stdout, done.stderr
+    assert done.returncode == 0 and "no run is left for this worker" in done.stdout, done.stderr
     [place] = (tmp_path / "cache" / "library").iterdir()
     assert place.name == parcel().sha and (place / "hostler" / "worker" / "main.py").is_file()
     assert run(packed, tmp_path / "cache", str(tmp_path / "store")).returncode == 0

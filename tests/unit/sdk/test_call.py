@@ -12,6 +12,7 @@ import pytest
 
 import hostler
 from hostler.fleet.function import Packed, pack
+from hostler.sdk import call
 
 pytest.importorskip("cloudpickle")
 
@@ -63,3 +64,13 @@ def test_pickle_of_another_python_is_refused_in_one_line(packed: Packed, tmp_pat
     assert (
         done.stderr.splitlines()[0] == f"hostler: train was packed by Python 3.7, and this is Python {here}"
     )
+
+
+@pytest.mark.parametrize("result", [10**400, [1, 2], {"a": "text", "b": 10**400}, True, None])
+def test_result_that_is_not_a_number_is_not_logged(result: Any) -> None:
+    assert call._metrics(result, "score") == {}
+
+
+def test_array_is_not_logged_and_its_scalar_is() -> None:
+    numpy = pytest.importorskip("numpy")
+    assert call._metrics({"all": numpy.arange(3), "one": numpy.float32(0.5)}, "score") == {"one": 0.5}

@@ -18,6 +18,7 @@ from hostler.records.checkpoint import saved_folder
 from hostler.records.checkpoint.saved_folder import Mark
 from hostler.sdk.checkpoint import part
 from hostler.sdk.checkpoint.checkpointer import Checkpointer
+from hostler.sdk.checkpoint.interval import Cost
 from hostler.sdk.checkpoint.policy import SavePolicy
 
 
@@ -53,6 +54,14 @@ class Scene:
 @pytest.fixture
 def scene(tmp_path: Path) -> Scene:
     return Scene(tmp_path / "checkpoints")
+
+
+@pytest.mark.parametrize("rank", [0, 1])
+def test_rank_zero_alone_says_how_often_is_saved(tmp_path: Path, rank: int) -> None:
+    scene = Scene(tmp_path, policy=SavePolicy(), rank=rank, world=2)
+    scene.checkpointer._schedule.cost(Cost(0.5, 1.0))
+    assert [line for line in scene.said if "a checkpoint every" in line] == scene.said
+    assert len(scene.said) == (1 if rank == 0 else 0)
 
 
 def test_what_was_saved_comes_back_in_another_process(scene: Scene) -> None:

@@ -3,22 +3,23 @@
 from __future__ import annotations
 
 import ctypes
+import threading
 
 import pytest
 
 from hostler.sdk.checkpoint import host_memory, safetensors, taken
 from hostler.sdk.checkpoint.host_memory import HostMemory
-from hostler.sdk.checkpoint.safetensors import Slot
+from hostler.sdk.checkpoint.safetensors import TensorSlot
 
 
-def slot(name: str, data: bytes, *, by_address: bool) -> Slot:
+def slot(name: str, data: bytes, *, by_address: bool) -> TensorSlot:
     held = ctypes.create_string_buffer(data, len(data)) if data else None
     address = ctypes.addressof(held) if held is not None and by_address else None
 
     def copy(to: memoryview) -> None:
         to[:] = bytes(held or b"")
 
-    return Slot(name, "U8", (len(data),), copy, address)
+    return TensorSlot(name, "U8", (len(data),), copy, address)
 
 
 @pytest.mark.parametrize("worth", [0, 1 << 40], ids=["several threads", "one"])
@@ -46,3 +47,31 @@ def test_save_takes_the_memory_made_ready_beside_the_loop() -> None:
     memory.warm(10_000).join()
     taken = memory.take(10_000)
     assert len(taken) == 10_000 and not any(taken)
+
+
+def test_memory_is_touched_before_anybody_takes_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    memory, touching, go_on = HostMemory(), threading.Event(), threading.Event()
+    touch = ctypes.memset
+
+    def slow(*given: int) -> None:
+        touching.set()
+        assert go_on.wait(30)
+        touch(*given)
+
+    monkeypatch.setattr(ctypes, "memset", slow)
+    warming = memory.warm(1000)
+    assert touching.wait(30)
+    taken = list[bytes]()
+
+    def take() -> None:
+        data = memory.take(1000)
+        data[:4] = b"rng!"
+        taken.append(bytes(data[:4]))
+
+    saving = threading.Thread(target=take)
+    saving.start()
+    saving.join(0.1)  # it must wait for the touch
+    go_on.set()
+    saving.join()
+    warming.join()
+    assert taken == [b"rng!"] and bytes(memory.take(1000)[:4]) == b"rng!"

@@ -431,3 +431,24 @@ def test_the_test_double_refuses_what_the_manager_refuses() -> None:
 def test_the_test_double_has_every_word_of_the_manager() -> None:
     words = {name for name in dir(Manager) if not name.startswith("_")}
     assert words <= {name for name in dir(TestManager) if not name.startswith("_")}
+
+
+# the best weights and the rank of the run
+
+
+def test_manager_tells_of_the_weights_that_it_keeps(handed: Handoff) -> None:
+    manager = Manager.create_manager()
+    manager.set_compare_goal("acc", "maximize")
+    manager.track_model(Model())
+    for value in (0.2, 0.9, 0.4):
+        manager.add_progress("acc", value)
+    assert handoff.read(handed.best) == {"acc": {"goal": "max", "value": 0.9, "step": 1}}
+    manager.finished({"w": [3.0]})  # the run's result is other weights than the best
+    assert handoff.read(handed.best) == {}
+
+
+def test_manager_without_weights_tells_of_none(handed: Handoff) -> None:
+    manager = Manager.create_manager()
+    manager.set_compare_goal("acc", "max")
+    manager.add_progress("acc", 0.9)
+    assert handoff.read(handed.best) is None

@@ -110,6 +110,41 @@ def test_signal_handler_may_log_in_the_middle_of_a_log(tmp_path: Path) -> None:
     assert any("alarm" in values for _, values in found)
 
 
+def test_names_first_logged_by_signal_and_loop_at_once_stay_apart(tmp_path: Path) -> None:
+    class Interrupted(str):
+        """A name in the middle of whose definition a signal arrives."""
+
+        def encode(self, *args: str, **more: str) -> bytes:
+            file.add(-1, {"alarm": 1.0})
+            return super().encode(*args, **more)
+
+    file = PointFile(tmp_path / "m")
+    for step in range(3):
+        file.add(step, {Interrupted("a"): step})
+    assert read(tmp_path / "m") == [
+        (0, {"a": 0.0}),
+        (-1, {"alarm": 1.0}),
+        (1, {"a": 1.0}),
+        (2, {"a": 2.0}),
+    ]
+
+
+def test_signal_inside_a_write_overwrites_no_point(tmp_path: Path) -> None:
+    signals = iter([True] * 3)
+
+    def clock() -> float:
+        if next(signals, False):
+            file.add(-1, {"alarm": 1.0})
+        return 1.0
+
+    file = PointFile(tmp_path / "m", clock=clock)
+    for step in range(3):
+        file.add(step, {"a": step})
+    found = read(tmp_path / "m")
+    assert [step for step, values in found if "a" in values] == [0, 1, 2]
+    assert sum("alarm" in values for _, values in found) == 3 and file.points == 6
+
+
 def test_a_full_disk_drops_points_and_counts_them(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     now = [0.0]
     file = PointFile(tmp_path / "m", monotonic=lambda: now[0])

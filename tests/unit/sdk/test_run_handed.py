@@ -338,7 +338,7 @@ def test_a_run_that_goes_on_inside_an_epoch_says_where(
 
     with pytest.raises(Leaving):
         train(3)
-    assert "saved at step 0 (in epoch 0: batch 4 of loader), leaves" in capfd.readouterr().err
+    assert "saved at step 0 (in epoch 0: batch 4 of loader), stops" in capfd.readouterr().err
     handed.again("second")
     train(None)
     assert "goes on from step 0 (in epoch 0: batch 4 of loader)\n" in capfd.readouterr().err

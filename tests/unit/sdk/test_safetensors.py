@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from hostler.errors import DamagedError
 from hostler.sdk.checkpoint import safetensors
-from hostler.sdk.checkpoint.safetensors import ALIGN, WIDTHS, Slot
+from hostler.sdk.checkpoint.safetensors import ALIGN, WIDTHS, TensorSlot
 
 SHAPES = st.lists(st.integers(0, 4), max_size=3).map(tuple)
 
@@ -17,7 +17,7 @@ SHAPES = st.lists(st.integers(0, 4), max_size=3).map(tuple)
 def test_data_has_no_holes_and_every_tensor_is_aligned(
     rows: list[tuple[str, tuple[int, ...]]],
 ) -> None:
-    slots = [Slot(f"t{n}", dtype, shape, lambda to: None) for n, (dtype, shape) in enumerate(rows)]
+    slots = [TensorSlot(f"t{n}", dtype, shape, lambda to: None) for n, (dtype, shape) in enumerate(rows)]
     made = safetensors.plan(slots)
     at = 0
     for slot, place in made.slots:

@@ -9,6 +9,7 @@ import pytest
 
 import servers
 from hostler.errors import UsageError
+from hostler.sdk.checkpoint import torch_state
 from hostler.sdk.checkpoint.checkpointer import Checkpointer
 from hostler.sdk.checkpoint.policy import SavePolicy
 from things import Thing
@@ -219,3 +220,23 @@ def test_generators_of_torch_go_on_where_they_were(tmp_path: Path, torch: Any) -
     torch.manual_seed(77)
     load(tmp_path, own=other)
     assert [torch.rand(1), torch.rand(1, generator=other)] == expected
+
+
+def test_spare_block_holds_every_tensor_in_the_order_of_the_data(torch: Any) -> None:
+    tensors = [
+        torch.arange(6.0).view(2, 3).t(),
+        torch.arange(3, dtype=torch.bfloat16),
+        torch.zeros(0),
+        torch.tensor([True, False, True]),
+        torch.ones(2, dtype=torch.complex128),  # written as bytes, wherever they lie
+    ]
+    places = [0, 24, 30, 40, 43]  # at 30 lies what is not of this device
+    spare = torch.zeros(200, dtype=torch.uint8)
+    runs = torch_state.copied_aside(spare, list(zip(tensors, places, strict=True)))
+    data = bytearray(100)
+    for begin, at, size in runs:
+        data[at : at + size] = bytes(spare[begin : begin + size].tolist())
+    for tensor, at in zip(tensors, places, strict=True):
+        found = data[at : at + tensor.numel() * tensor.element_size()]
+        assert bytes(found) == bytes(tensor.contiguous().view(-1).view(torch.uint8).tolist())
+    assert [run[1:] for run in runs] == [(0, 30), (40, 3), (43, 32)], "neighbours go out at once"

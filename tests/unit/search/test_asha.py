@@ -3,7 +3,7 @@ from __future__ import annotations
 import math
 
 from hostler.search.asha import Asha
-from hostler.search.base import Go, Pause, Place, Resume, Stop
+from hostler.search.base import Go, Pause, Resume, Standing, Stop
 
 A, B, C, D = "0000000-s-aa", "0000001-s-bb", "0000002-s-cc", "0000003-s-dd"
 
@@ -19,17 +19,17 @@ def test_a_run_near_its_last_step_is_let_alone() -> None:
 
 
 def test_the_first_runs_pause_since_nothing_is_known_yet() -> None:
-    assert Asha().judge(Place(A, 1), {1: {A: 0.9}}) == Pause()
+    assert Asha().judge(Standing(A, 1), {1: {A: 0.9}}) == Pause()
 
 
 def test_the_best_third_goes_on_and_the_others_pause() -> None:
     rungs = {1: {A: 0.1, B: 0.9, C: 0.5}}
-    assert [Asha().judge(Place(run, 1), rungs) for run in (A, B, C)] == [Pause(), Go(), Pause()]
+    assert [Asha().judge(Standing(run, 1), rungs) for run in (A, B, C)] == [Pause(), Go(), Pause()]
 
 
 def test_of_equals_exactly_a_third_goes_on() -> None:
     rungs = {1: dict.fromkeys((A, B, C), 0.5)}
-    assert [Asha().judge(Place(run, 1), rungs) for run in (A, B, C)] == [Go(), Pause(), Pause()]
+    assert [Asha().judge(Standing(run, 1), rungs) for run in (A, B, C)] == [Go(), Pause(), Pause()]
 
 
 def test_paused_run_among_the_best_is_promoted() -> None:
@@ -59,13 +59,13 @@ def test_search_with_a_finished_top_run_is_over() -> None:
 
 def test_without_pause_who_falls_behind_ends() -> None:
     asha = Asha(pauses=False)
-    assert asha.judge(Place(A, 1), {1: {A: 0.1, B: 0.9}}) == Go()
-    judged = asha.judge(Place(A, 1), {1: {A: 0.1, B: 0.9, C: 0.5}})
+    assert asha.judge(Standing(A, 1), {1: {A: 0.1, B: 0.9}}) == Go()
+    judged = asha.judge(Standing(A, 1), {1: {A: 0.1, B: 0.9, C: 0.5}})
     assert isinstance(judged, Stop) and "step 1" in judged.why
 
 
 def test_without_pause_equals_of_the_best_go_on() -> None:
-    assert Asha(pauses=False).judge(Place(C, 1), {1: {A: 0.9, B: 0.9, C: 0.9}}) == Go()
+    assert Asha(pauses=False).judge(Standing(C, 1), {1: {A: 0.9, B: 0.9, C: 0.9}}) == Go()
 
 
 def test_what_is_not_a_number_is_never_among_the_best() -> None:

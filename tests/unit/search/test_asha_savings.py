@@ -17,9 +17,11 @@ from hostler.search.pruners import Hyperband, Median
 from hostler.search.search import Search
 from search_world import Curve, Simulation
 
+SOAK = bool(os.environ.get("HOSTLER_SOAK"))
 EPOCHS = 81
-SEEDS = range(30 if os.environ.get("HOSTLER_SOAK") else 10)
-CONFIGURATIONS = 243 if os.environ.get("HOSTLER_SOAK") else 81
+SEEDS = range(30 if SOAK else 10)
+CONFIGURATIONS = 243 if SOAK else 81
+pytestmark = [pytest.mark.soak] if SOAK else []
 
 
 def benchmark(seed: int) -> tuple[list[Mapping[str, Any]], Curve]:

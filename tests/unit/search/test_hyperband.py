@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from collections import Counter
 
-from hostler.search.base import Go, Pause, Place, Resume
+from hostler.search.base import Go, Pause, Resume, Standing
 from hostler.search.pruners import Hyperband
 
 BAND = Hyperband(1, 27, 3)
@@ -38,8 +38,8 @@ def test_the_first_runs_are_of_several_brackets() -> None:
 def test_a_run_is_compared_within_its_bracket_alone() -> None:
     low, high = of(0)[:3], of(1)[:5]
     rungs = {3: {**dict.fromkeys(high, 1.0), low[0]: 0.2, low[1]: 0.1, low[2]: 0.0}}
-    assert BAND.judge(Place(low[0], 3), rungs) == Go()
-    assert BAND.judge(Place(low[1], 3), rungs) == Pause()
+    assert BAND.judge(Standing(low[0], 3), rungs) == Go()
+    assert BAND.judge(Standing(low[1], 3), rungs) == Pause()
 
 
 def test_each_bracket_promotes_its_own() -> None:

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from hostler.search.base import Go, Place, Stop
+from hostler.search.base import Go, Standing, Stop
 from hostler.search.pruners import Median
 
 ME = "0000009-s-me"
@@ -8,20 +8,20 @@ OTHERS = {f"{n:07d}-s-x": float(n) for n in range(5)}
 
 
 def test_below_the_median_a_run_ends() -> None:
-    judged = Median().judge(Place(ME, 4), {4: {**OTHERS, ME: 1.9}})
+    judged = Median().judge(Standing(ME, 4), {4: {**OTHERS, ME: 1.9}})
     assert judged == Stop("below the median at step 4")
 
 
 def test_at_the_median_it_goes_on() -> None:
-    assert Median().judge(Place(ME, 4), {4: {**OTHERS, ME: 2.0}}) == Go()
+    assert Median().judge(Standing(ME, 4), {4: {**OTHERS, ME: 2.0}}) == Go()
 
 
 def test_with_too_few_others_nobody_ends() -> None:
-    assert Median(others=6).judge(Place(ME, 4), {4: {**OTHERS, ME: -9.0}}) == Go()
+    assert Median(others=6).judge(Standing(ME, 4), {4: {**OTHERS, ME: -9.0}}) == Go()
 
 
 def test_only_the_same_level_counts() -> None:
-    assert Median().judge(Place(ME, 4), {2: OTHERS, 4: {ME: -9.0}}) == Go()
+    assert Median().judge(Standing(ME, 4), {2: OTHERS, 4: {ME: -9.0}}) == Go()
 
 
 def test_levels_double_unless_a_distance_is_given() -> None:

@@ -4,14 +4,14 @@ import math
 
 import pytest
 
-from hostler.search.base import Go, Place, Stop, Verdict
+from hostler.search.base import Go, Standing, Stop, Verdict
 from hostler.search.pruners import Patience
 
 ME = "0000000-s-me"
 
 
 def judged(curve: list[float], **given: float) -> Verdict:
-    return Patience(**{"patience": 3, **given}).judge(Place(ME, 9, curve), {})  # type: ignore[arg-type]
+    return Patience(**{"patience": 3, **given}).judge(Standing(ME, 9, curve), {})  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 
 from hostler.search import telling
 from hostler.search.asha import Asha
-from hostler.search.base import Done, Go, History, New, Pause, Place, Resume, Trial, Wait
+from hostler.search.base import Done, Go, History, New, Pause, Resume, Standing, Trial, Wait
 from hostler.search.pruners import Median
 from hostler.search.search import Search, grouped
 
@@ -68,8 +68,8 @@ def test_a_pruner_that_only_stops_leaves_nothing_to_wait_for() -> None:
 
 def test_a_run_is_judged_by_the_pruner() -> None:
     rungs = {1: {"0000000-s-x": 1.0}}
-    assert Search(None, Asha()).should_prune(Place("0000000-s-x", 1), History([], rungs)) == Pause()
-    assert Search(None).should_prune(Place("0000000-s-x", 1), History([], rungs)) == Go()
+    assert Search(None, Asha()).should_prune(Standing("0000000-s-x", 1), History([], rungs)) == Pause()
+    assert Search(None).should_prune(Standing("0000000-s-x", 1), History([], rungs)) == Go()
 
 
 def test_sampler_sees_the_mean_of_repeats() -> None:

@@ -20,6 +20,7 @@ from hostler.spec import space
 from search_world import Simulation
 
 SOAK = bool(os.environ.get("HOSTLER_SOAK"))
+pytestmark = [pytest.mark.soak] if SOAK else []
 WORKERS = 8
 SEEDS = 10
 TRIALS = 200 if SOAK else 80

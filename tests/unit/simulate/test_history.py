@@ -11,7 +11,7 @@ from hostler.settings import Timing
 from hostler.simulate import history
 from hostler.simulate.history import Launches
 from hostler.simulate.study import doubt
-from hostler.simulate.times import Times
+from hostler.simulate.times import VaryingSeconds
 from hostler.store.memory import MemoryStore
 
 TIMING = Timing()
@@ -88,6 +88,6 @@ def test_all_launches_of_a_fleet_count_except_hand_work() -> None:
 
 
 def test_rate_from_many_runs_is_surer_than_a_guess() -> None:
-    few, many = Times((50.0, 100.0)), Times((50.0, 100.0) * 200)
-    assert doubt(Times((), 60, 60)) == 0.05
+    few, many = VaryingSeconds((50.0, 100.0)), VaryingSeconds((50.0, 100.0) * 200)
+    assert doubt(VaryingSeconds((), 60, 60)) == 0.05
     assert doubt(few) > 0.3 > 0.05 > doubt(many) >= 0.02

@@ -11,7 +11,7 @@ import pytest
 from hostler.errors import UsageError
 from hostler.simulate import rates, stock, times
 from hostler.simulate.stock import Outage
-from hostler.simulate.times import Times
+from hostler.simulate.times import VaryingSeconds
 
 
 @pytest.mark.parametrize(
@@ -61,12 +61,12 @@ def test_a_rate_may_be_one_fleets_alone() -> None:
 
 
 def test_times_are_one_or_anything_between_two() -> None:
-    assert times.times("40m", "--run-time") == Times((), 2400, 2400)
-    assert times.times("30m-1h", "--run-time") == Times((), 1800, 3600)
+    assert times.times("40m", "--run-time") == VaryingSeconds((), 2400, 2400)
+    assert times.times("30m-1h", "--run-time") == VaryingSeconds((), 1800, 3600)
     chance = random.Random(1)
-    drawn = [Times((), 10, 20).draw(chance) for _ in range(1000)]
+    drawn = [VaryingSeconds((), 10, 20).draw(chance) for _ in range(1000)]
     assert 10 <= min(drawn) < 11 and 19 < max(drawn) <= 20
-    assert {Times((3, 5)).draw(chance) for _ in range(100)} == {3, 5}
+    assert {VaryingSeconds((3, 5)).draw(chance) for _ in range(100)} == {3, 5}
 
 
 @pytest.mark.parametrize("text", ["soon", "1h-30m", "-5m", "40m-", ""])

@@ -10,14 +10,14 @@ import pytest
 from hostler.errors import SpecError
 from hostler.simulate import trace
 from hostler.simulate.stock import Outage
-from hostler.simulate.times import Times
-from hostler.simulate.trace import Leave, Loss, Start, Trace
+from hostler.simulate.times import VaryingSeconds
+from hostler.simulate.trace import Leave, MachineLoss, MachineStart, Trace
 from hostler.simulate.weather import Habits, habits_of
 
 FULL = Trace(
     20.0,
-    (Start(0, 1.5, 60.0, "us-central1-a"), Start(1, 2.0)),
-    (Loss(0, 100.0, 130.0), Loss(1, 200.0, 200.0, notice=False)),
+    (MachineStart(0, 1.5, 60.0, "us-central1-a"), MachineStart(1, 2.0)),
+    (MachineLoss(0, 100.0, 130.0), MachineLoss(1, 200.0, 200.0, notice=False)),
     (Leave(0, 900.0, 905.0),),
     (Outage("us-central1-a", 0.0, 50.0), Outage("us-central1-b", 10.0, math.inf)),
 )
@@ -32,7 +32,7 @@ def test_trace_lines_may_come_in_any_order_or_be_missing(tmp_path: Path) -> None
     (tmp_path / "t").write_text(
         '\n{"kind": "loss", "vm": 0, "at": 9}\n{"kind": "loss", "vm": 1, "at": 3, "gone": 4}\n'
     )
-    assert trace.read(tmp_path / "t") == Trace(losses=(Loss(1, 3, 4), Loss(0, 9, 9)))
+    assert trace.read(tmp_path / "t") == Trace(losses=(MachineLoss(1, 3, 4), MachineLoss(0, 9, 9)))
     (tmp_path / "t").write_text('{"kind": "stockout", "zone": "a", "begins": 5}\n')
     assert trace.read(tmp_path / "t") == Trace(outages=(Outage("a", 5.0, math.inf),))
 
@@ -68,8 +68,13 @@ def test_what_is_no_trace_is_said_with_its_line(tmp_path: Path, line: str, said:
 
 
 def test_machines_that_train_together_are_lost_together() -> None:
-    found = trace.of_teams(Trace(starts=tuple(Start(n, n, n) for n in range(4)), losses=(Loss(3, 9, 9),)), 2)
-    assert found.losses == (Loss(1, 9, 9),) and found.starts == (Start(0, 1, 1), Start(1, 3, 3))
+    found = trace.of_teams(
+        Trace(starts=tuple(MachineStart(n, n, n) for n in range(4)), losses=(MachineLoss(3, 9, 9),)), 2
+    )
+    assert found.losses == (MachineLoss(1, 9, 9),) and found.starts == (
+        MachineStart(0, 1, 1),
+        MachineStart(1, 3, 3),
+    )
     assert trace.of_teams(FULL, 1) is FULL
 
 
@@ -82,14 +87,16 @@ def test_a_file_that_is_not_there_is_said(tmp_path: Path) -> None:
 
 
 def test_the_habits_of_machines_are_those_of_the_trace() -> None:
-    starts = (Start(0, 3, 60), Start(1, 5), Start(0, 108, 70))
-    found = Trace(starts=starts, losses=(Loss(0, 100, 101),), leaves=(Leave(1, 50, 58),))
-    assert habits_of(found, Habits(notice=9)) == Habits(Times((3, 5, 7)), Times((60, 70)), Times((8,)), 9)
-    assert habits_of(Trace(), Habits(boots=Times((1,)))) == Habits(boots=Times((1,)))
+    starts = (MachineStart(0, 3, 60), MachineStart(1, 5), MachineStart(0, 108, 70))
+    found = Trace(starts=starts, losses=(MachineLoss(0, 100, 101),), leaves=(Leave(1, 50, 58),))
+    assert habits_of(found, Habits(notice=9)) == Habits(
+        VaryingSeconds((3, 5, 7)), VaryingSeconds((60, 70)), VaryingSeconds((8,)), 9
+    )
+    assert habits_of(Trace(), Habits(boots=VaryingSeconds((1,)))) == Habits(boots=VaryingSeconds((1,)))
 
 
 def test_machine_that_waited_for_its_zone_gives_no_start_time() -> None:
-    starts = (Start(0, 3, zone="b"), Start(1, 95, zone="a"))
+    starts = (MachineStart(0, 3, zone="b"), MachineStart(1, 95, zone="a"))
     outages = (Outage("a", 0, 90),)
-    assert habits_of(Trace(starts=starts, outages=outages), Habits()).comes == Times((3,))
-    assert habits_of(Trace(starts=starts[1:], outages=outages), Habits()).comes == Times((95,))
+    assert habits_of(Trace(starts=starts, outages=outages), Habits()).comes == VaryingSeconds((3,))
+    assert habits_of(Trace(starts=starts[1:], outages=outages), Habits()).comes == VaryingSeconds((95,))

@@ -16,8 +16,8 @@ from hostler.simulate.outcome import SimulationOutcome
 from hostler.simulate.rates import rate
 from hostler.simulate.scene import Scene
 from hostler.simulate.stock import Outage
-from hostler.simulate.times import Times
-from hostler.simulate.trace import Loss, Start, Trace
+from hostler.simulate.times import VaryingSeconds
+from hostler.simulate.trace import MachineLoss, MachineStart, Trace
 from hostler.simulate.weather import AsItWas, ByChance, Habits
 from hostler.simulate.world import World
 from hostler.spec.job import Job
@@ -29,8 +29,8 @@ TIMING = Timing()
 JOB = Job("sweep", ("python", "train.py"))
 
 
-def always(seconds: float) -> Times:
-    return Times((), seconds, seconds)
+def always(seconds: float) -> VaryingSeconds:
+    return VaryingSeconds((), seconds, seconds)
 
 
 def scene(workers: int = 1, runs: int = 1, length: float = HOUR, every: float = 600, **more: Any) -> Scene:
@@ -41,7 +41,10 @@ def scene(workers: int = 1, runs: int = 1, length: float = HOUR, every: float = 
 
 
 def play(
-    found: Scene, losses: Sequence[Loss] = (), outages: Sequence[Outage] = (), habits: Habits | None = None
+    found: Scene,
+    losses: Sequence[MachineLoss] = (),
+    outages: Sequence[Outage] = (),
+    habits: Habits | None = None,
 ) -> SimulationOutcome:
     trace = Trace(losses=tuple(losses), outages=tuple(outages))
     return World(found, AsItWas(trace, habits or Habits(), random.Random(0)), 1).run()
@@ -81,20 +84,27 @@ def test_machines_with_several_seats_take_several_runs_at_once() -> None:
 
 
 def test_cut_off_machine_loses_its_work_since_the_last_checkpoint() -> None:
-    done = play(scene(every=600), [Loss(0, 1500, 1500, notice=False)])
-    # 300 of 1500 seconds are done again, after the one in its place has missed it for a lease
+    done = play(scene(every=600), [MachineLoss(0, 1500, 1500, notice=False)])
+    # 300 of 1500 seconds are done again, by the one in its place, at once
     assert done.repeated == 300 and done.cut == done.losses == 1
-    assert done.seconds == 1500 + TIMING.lease + (HOUR - 1200)
+    assert done.seconds == 1500 + (HOUR - 1200)
+
+
+def test_busy_worker_takes_a_lost_run_before_fresh_ones() -> None:
+    # the second machine works for an hour, takes what the first has lost, and only then the third run
+    gone = [Outage("z", 100, 100 * HOUR)]
+    done = play(scene(workers=2, runs=3, every=600), [MachineLoss(0, 1500, 1500, notice=False)], gone)
+    assert done.done == 3 and done.seconds == HOUR + (HOUR - 1200) + HOUR
 
 
 def test_machine_with_notice_saves_and_repeats_nothing() -> None:
-    done = play(scene(save=10, every=2 * HOUR), [Loss(0, 1500, 1530)])
+    done = play(scene(save=10, every=2 * HOUR), [MachineLoss(0, 1500, 1530)])
     assert done.repeated == 0 and done.cut == 0 and done.losses == 1
     assert done.seconds == 1530 + 10 + HOUR - 1500
 
 
 def test_a_notice_that_is_shorter_than_a_save_is_none() -> None:
-    done = play(scene(save=60, every=600), [Loss(0, 1500, 1530)])
+    done = play(scene(save=60, every=600), [MachineLoss(0, 1500, 1530)])
     assert done.cut == 1 and done.repeated > 0
 
 
@@ -104,20 +114,20 @@ def test_run_lost_too_often_without_progress_fails() -> None:
         tally = count(tally, {"counts": "lost", "progress": False})
         times += 1
     spans = [(n + 1) * 1000.0 for n in range(times)]
-    done = play(scene(every=2 * HOUR), [Loss(0, at, at, notice=False) for at in spans])
+    done = play(scene(every=2 * HOUR), [MachineLoss(0, at, at, notice=False) for at in spans])
     assert done.failed == 1 and done.done == 0
-    spared = play(scene(every=2 * HOUR), [Loss(0, at, at, notice=False) for at in spans[:-1]])
+    spared = play(scene(every=2 * HOUR), [MachineLoss(0, at, at, notice=False) for at in spans[:-1]])
     assert spared.failed == 0 and spared.done == 1
 
 
 def test_progress_wipes_the_slate_clean() -> None:
-    losses = [Loss(0, (n + 1) * 1000.0, (n + 1) * 1000.0, notice=False) for n in range(40)]
+    losses = [MachineLoss(0, (n + 1) * 1000.0, (n + 1) * 1000.0, notice=False) for n in range(40)]
     done = play(scene(every=600, length=10 * HOUR), losses)
     assert done.done == 1 and done.losses == 40
 
 
 def test_lost_run_is_not_left_behind_by_idle_machines() -> None:
-    done = play(scene(workers=3, runs=3), [Loss(0, HOUR - 10, HOUR - 10, notice=False)])
+    done = play(scene(workers=3, runs=3), [MachineLoss(0, HOUR - 10, HOUR - 10, notice=False)])
     assert done.done == 3 and done.left == 0
 
 
@@ -165,7 +175,7 @@ def test_launch_that_gets_nothing_is_given_up_within_a_bound() -> None:
 
 
 def test_irreplaceable_machine_comes_when_its_zone_has_stock() -> None:
-    done = play(scene(), [Loss(0, 1200, 1200, notice=False)], [Outage("z", 100, 9000)])
+    done = play(scene(), [MachineLoss(0, 1200, 1200, notice=False)], [Outage("z", 100, 9000)])
     assert done.done == 1 and 9000 + HOUR - 1200 <= done.seconds <= 9100 + HOUR - 1200 + TIMING.lease
 
 
@@ -222,13 +232,16 @@ def test_every_run_ends_somewhere_whatever_the_weather() -> None:
 
 
 def test_starts_of_a_trace_are_used_in_their_order() -> None:
-    trace = Trace(starts=(Start(0, 0, 50), Start(0, 2000, 70)), losses=(Loss(0, 1000, 1000, notice=False),))
+    trace = Trace(
+        starts=(MachineStart(0, 0, 50), MachineStart(0, 2000, 70)),
+        losses=(MachineLoss(0, 1000, 1000, notice=False),),
+    )
     weather = AsItWas(trace, Habits(boots=always(5)), random.Random(0))
     assert [weather.boots(0), weather.boots(0), weather.boots(0)] == [50, 70, 5]
 
 
 def test_machine_that_never_worked_took_longer_than_it_lived() -> None:
-    starts = (Start(0, 0), Start(0, 110, 70))
-    trace = Trace(starts=starts, losses=(Loss(0, 100, 100, notice=False),))
+    starts = (MachineStart(0, 0), MachineStart(0, 110, 70))
+    trace = Trace(starts=starts, losses=(MachineLoss(0, 100, 100, notice=False),))
     weather = AsItWas(trace, Habits(boots=always(5)), random.Random(0))
     assert [weather.boots(0), weather.boots(0)] == [100, 70]

@@ -21,6 +21,7 @@ def test_only_what_varies_is_in_the_name() -> None:
     job = sweep({"lr": [0.1, 0.01], "epochs": 30, "model": ["a", "b"]})
     assert str(folder(job, 3, "params", DATE)) == "3_lr=0.01+model=b"
     assert str(folder(job, 3, "dated", DATE)) == "2025-01-31-lin/3_2025-01-31-lin+lr=0.01+model=b"
+    assert str(folder(job, 3, "numbered", DATE)) == "2025-01-31-lin/003-lr=0.01+model=b"
     assert str(folder(job, 3, "id", DATE)) == job.run_id(3)
 
 
@@ -37,4 +38,4 @@ def test_names_stay_inside_limits_and_apart_whatever_the_values_are(style: str) 
     assert len(set(names)) == len(values)
     for name in names:
         assert all(part not in ("..", ".", "") and len(part.encode()) <= LONGEST for part in name.parts)
-        assert len(name.parts) == (2 if style == "dated" else 1)
+        assert len(name.parts) == (2 if style in ("dated", "numbered") else 1)

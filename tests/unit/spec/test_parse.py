@@ -303,9 +303,9 @@ def test_text_keys_keep_numbers_as_they_were_written() -> None:
         ("limits: {time: 0}", "hostler.yaml:1: limits.time: must be more than 0"),
         ("tags: {a: b}", "hostler.yaml:1: tags: {'a': 'b'} is not a list"),
         ("outputs: [/etc]", "hostler.yaml:1: outputs[0]: '/etc' is not a path inside the project"),
-        ("outputs: ~/out", "hostler.yaml:1: outputs[0]: '~/out' is not a path inside the project"),
+        ("outputs: ~/out", "hostler.yaml:1: outputs: '~/out' is not a path inside the project"),
         ("outputs: [a, b/../../c]", "hostler.yaml:1: outputs[1]: 'b/../../c' is not a path inside the"),
-        ("outputs: .", "hostler.yaml:1: outputs[0]: '.' is not a path inside the project"),
+        ("outputs: .", "hostler.yaml:1: outputs: '.' is not a path inside the project"),
         ("outputs:\n  - a\n  - 3", "hostler.yaml:3: outputs[1]: 3 is not text (put it in quotes)"),
         (
             "outputs: nonsense",

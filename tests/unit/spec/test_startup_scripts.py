@@ -197,6 +197,17 @@ def test_without_its_startup_script_the_command_is_asked_for() -> None:
     assert "family: $3 is not known here; write it into the fleet" in found.notes
 
 
+def test_loop_typed_by_ssh_is_run_whole() -> None:
+    text = "gcloud compute instances create vm --zone z-a\n"
+    text += "gcloud compute ssh vm --command 'for n in 1 2; do python train.py --seed $n; done'\n"
+    found = burst.read(text, lambda name: None)
+    assert found.project["command"] == [
+        "bash",
+        "-c",
+        "for n in 1 2; do python train.py --seed $n; done\n",
+    ]
+
+
 TEMPLATE = """
 BUCKET=gs://b
 DATA=$BUCKET/data

@@ -75,7 +75,10 @@ def test_a_list_in_the_command_is_joined_by_its_style(
     ("style", "said"),
     [
         ("{booleans: bear}", "hostler.yaml:1: style.booleans: 'bear' is not 'bare', 'no-prefix' or 'value'"),
-        ("{lists: x}", "hostler.yaml:1: style.lists: 'x' is not 'repeat', 'spaces', 'comma' or 'json'"),
+        (
+            "{lists: x}",
+            "hostler.yaml:1: style.lists: 'x' is not 'repeat', 'spaces', 'comma', 'joined' or 'json'",
+        ),
         ("{assign: colon}", "hostler.yaml:1: style.assign: 'colon' is not 'space' or 'equals'"),
         ("{zzz: 1}", "hostler.yaml:1: style: no such key 'zzz' (keys: booleans, lists, assign, keys)"),
         ("\n  keys:\n    a: {lists: x}", "hostler.yaml:3: style.keys.a.lists: 'x' is not 'repeat', 'spaces'"),

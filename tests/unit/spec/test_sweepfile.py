@@ -150,3 +150,48 @@ def test_parallel_auto_is_read_beside_numbers(project: Project) -> None:
     auto, number = read(project, BASE + "parallel: auto\n"), read(project, BASE + "parallel: 3\n")
     assert (auto.parallel, auto.auto) == (None, True)
     assert (number.parallel, number.auto) == (3, False)
+
+
+@pytest.mark.parametrize(
+    ("text", "meant"),
+    [
+        ("metric: acc", Objective("acc", "max", "kept")),
+        ("metric: acc\ngoal: minimize", Objective("acc", "min", "kept")),
+        ("metric: {name: acc, goal: maximize, of: last}", Objective("acc", "max", "last")),
+        ("metric: {name: acc, goal: min, of: {mean: 5}}", Objective("acc", "min", "mean:5")),
+    ],
+)
+def test_metric_has_goal_and_rule(project: Project, text: str, meant: Objective) -> None:
+    found = read(project, f"command: x\nparameters: {{lr: [1]}}\n{text}\n")
+    assert found.objectives == (meant,)
+    assert (found.project.metric, found.project.goal, found.project.of) == ("acc", meant.goal, meant.of)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        (
+            "metric: {name: acc, of: median}",
+            "metric.of: 'median' is not a value to rank by: use kept, best, last or {mean: 5}",
+        ),
+        (
+            "method: bayes",
+            "search.yaml:3: method: bayes is not a method here: use tpe, or gp for a Gaussian process",
+        ),
+        ("metric: acc\nmethod: bayes\nbudget: {runs: 9}", "bayes is not a method here: use tpe"),
+    ],
+)
+def test_unknown_rule_or_method_says_what_is_meant(project: Project, text: str, said: str) -> None:
+    with pytest.raises(SpecError) as caught:
+        read(project, f"command: x\nparameters: {{lr: [1]}}\n{text}\n")
+    assert said in str(caught.value)
+
+
+def test_goal_of_another_tool_does_not_make_it_theirs(project: Project) -> None:
+    text = "command: x\nmetric: {name: a, goal: maximize}\nparameters: {lr: {min: 1, max: 2}}\n"
+    theirs, ours = (
+        read(project, text),
+        read(project, text + "parallel: 2\nbudget: {runs: 2}\nmethod: random\n"),
+    )
+    assert theirs.objectives == ours.objectives == (Objective("a", "max"),)
+    assert ours.parallel == 2 and not ours.notes

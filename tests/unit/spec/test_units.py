@@ -1,10 +1,12 @@
 from __future__ import annotations
 
+import math
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hostler.spec.units import duration, show_duration, show_size, size
+from hostler.spec.units import duration, show_ago, show_duration, show_elapsed, show_number, show_size, size
 
 
 @pytest.mark.parametrize(
@@ -100,10 +102,10 @@ def test_a_short_size_is_short_and_near(count: int) -> None:
         (0.25, "250ms"),
         (3.25, "3.2s"),
         (9, "9s"),
-        (65, "1m5s"),
-        (5400, "1h30m"),
-        (93784.5, "1d2h"),
-        (-65, "-1m5s"),
+        (65, "1m 05s"),
+        (5400, "1h 30m"),
+        (93784.5, "1d 02h"),
+        (-65, "-1m 05s"),
     ],
 )
 def test_durations_for_people(seconds: float, shown: str) -> None:
@@ -130,3 +132,46 @@ def test_exact_sizes_use_the_unit_that_fits() -> None:
     assert show_size(512 * 2**20, exact=True) == "512MiB"
     assert show_size(16 * 10**9, exact=True) == "16GB"
     assert show_size(1001, exact=True) == "1001B"
+
+
+@pytest.mark.parametrize(
+    ("value", "shown"),
+    [
+        (0.96834, "0.9683"),
+        (0.968, "0.968"),
+        (0.00163, "1.63e-3"),
+        (0.0016312, "1.631e-3"),
+        (3e-4, "3e-4"),
+        (0.01, "0.01"),
+        (0.0099999999, "0.01"),
+        (-0.00123456, "-1.235e-3"),
+        (0.0, "0"),
+        (128.0, "128"),
+        (12_000_000, "12000000"),
+        (12345.678, "12346"),
+        (1234567.8, "1.235e6"),
+        (1e10, "1e10"),
+        (math.nan, "NaN"),
+        (-math.inf, "-inf"),
+    ],
+)
+def test_results_have_four_digits_and_an_exponent_when_small(value: float, shown: str) -> None:
+    assert show_number(value) == shown
+
+
+@given(st.floats(-1e300, 1e300))
+def test_short_number_is_near_and_short(value: float) -> None:
+    assert float(show_number(value)) == pytest.approx(value, rel=6e-4)
+    assert len(show_number(value)) <= 11
+
+
+@pytest.mark.parametrize(
+    ("seconds", "shown"), [(3.25, "3.2s"), (60, "1m 00s"), (125, "2m 05s"), (86405, "1d 00h")]
+)
+def test_durations_in_a_column_have_both_parts(seconds: float, shown: str) -> None:
+    assert show_elapsed(seconds) == shown
+
+
+@pytest.mark.parametrize(("seconds", "shown"), [(0.4, "just now"), (12, "12s ago"), (7300, "2h ago")])
+def test_moments_are_said_relative_to_now(seconds: float, shown: str) -> None:
+    assert show_ago(seconds) == shown

@@ -1,11 +1,16 @@
 from __future__ import annotations
 
+import os
 import sys
+from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from hostler.errors import MachineError, StoreError, UsageError
+from hostler.records import project
+from hostler.settings import Timing
 from hostler.store import open_store
 from hostler.store.folder import FolderStore
 from hostler.store.memory import MemoryStore
@@ -103,6 +108,65 @@ def test_check_notices_unwritable_and_forgetful_stores(tmp_path: Path) -> None:
 
     with pytest.raises(StoreError, match=r"does not give back .*check its address"):
         check(Blank())
+
+
+class Overwriting(MemoryStore):
+    """As a bucket that ignores conditional writes."""
+
+    def put(self, key: str, data: bytes, *, if_absent: bool = False) -> bool:
+        return super().put(key, data)
+
+
+class Flattering(MemoryStore):
+    """As a bucket that says "created" about what was there, and keeps that."""
+
+    def put(self, key: str, data: bytes, *, if_absent: bool = False) -> bool:
+        super().put(key, data, if_absent=if_absent)
+        return True
+
+
+class Modest(MemoryStore):
+    """As a bucket that says "exists already", and has written all the same."""
+
+    def put(self, key: str, data: bytes, *, if_absent: bool = False) -> bool:
+        return bool([super().put(key, data, if_absent=if_absent), super().put(key, data)][0])
+
+
+@pytest.mark.parametrize("kind", [Overwriting, Flattering, Modest])
+def test_bucket_that_ignores_conditional_writes_is_refused(kind: type[MemoryStore]) -> None:
+    with pytest.raises(StoreError, match="ignores conditional writes"):
+        check(kind())
+
+
+@pytest.mark.parametrize("kind", [Overwriting, Flattering, Modest])
+def test_project_is_not_made_where_creates_overwrite(kind: type[MemoryStore]) -> None:
+    store = kind()
+    with pytest.raises(StoreError, match="every worker would win"):
+        project.ensure(store, "p", Timing())
+    assert list(store.list("")) == []
+
+
+def test_later_submissions_do_not_pay_for_the_check() -> None:
+    store, asked = MemoryStore(), list[str]()
+    project.ensure(store, "p", Timing())
+    store.before = lambda operation, key: asked.append(operation)
+    project.ensure(store, "p", Timing())
+    assert "put" not in asked
+
+
+def test_folder_whose_links_overwrite_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    link = os.link
+
+    def overwrite(src: str, dst: str, **given: Any) -> None:
+        with suppress(FileNotFoundError):
+            os.unlink(dst, dir_fd=given["dst_dir_fd"])
+        link(src, dst, **given)
+
+    monkeypatch.setattr(os, "link", overwrite)
+    store = FolderStore(tmp_path / "store")
+    with pytest.raises(StoreError, match="hard link overwrite a file") as error:
+        check(store)
+    assert "ext4" in error.value.hint and list(store.list("")) == []
 
 
 def test_a_file_is_no_store_to_a_reader_either(tmp_path: Path) -> None:

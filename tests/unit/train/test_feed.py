@@ -31,6 +31,21 @@ def test_batch_follows_the_order_from_any_step_and_layout(share: Share) -> None:
         assert x.is_contiguous(memory_format=torch.channels_last)
 
 
+@pytest.mark.parametrize("last", [False, True], ids=["channels first", "channels last"])
+def test_batch_is_put_where_it_is_wanted(last: bool) -> None:
+    pictures = Arrays(torch.randn(10, 3, 4, 4), torch.arange(10)).to(HERE, channels_last=last)
+    order = ExampleOrder(10, 4, seed=3)
+    feed = ArrayFeed(pictures, order, Share(), HERE)
+    first = feed.at(0)
+    place = torch.empty_like(first[0]), torch.empty_like(first[1])
+    for step in (0, 1, 3):
+        x, y = feed.at(step, place)
+        assert x is place[0] and y is place[1]
+        assert torch.equal(y, order.at(step)) and torch.equal(x, pictures.x[order.at(step)])
+    x, y = feed.at(2, place)
+    assert x is not place[0] and torch.equal(y, order.at(2)), "the last of a pass is smaller"
+
+
 def test_temporary_folder_too_long_for_loader_sockets_is_reported(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

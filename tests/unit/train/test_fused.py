@@ -10,9 +10,9 @@ import pytest
 import torch
 
 from hostler.errors import SpecError
-from hostler.train import ranks
+from hostler.train import loss, ranks
 from hostler.train.config import Config
-from hostler.train.fused import alike, layers
+from hostler.train.fused import alike, layers, losses
 from hostler.train.fused.group import Group
 from hostler.train.fused.together import FusedMember, together
 from hostler.train.parts import assemble
@@ -101,6 +101,31 @@ def test_adam_in_all_its_forms_ends_as_alone(algorithm: str) -> None:
 @pytest.mark.parametrize("more", [{}, {"seed_training": 7}], ids=["shared order", "one each"])
 def test_lenets_end_as_they_do_alone(more: dict[str, Any]) -> None:
     each_as_alone(BASE.but(model="tiny/lenet", train_length=1), [*NUMBERS[:5], more])
+
+
+@pytest.mark.parametrize("more", [{}, {"seed_training": 7}], ids=["shared order", "one each"])
+def test_members_with_their_own_label_smoothing_train_as_alone(more: dict[str, Any]) -> None:
+    each_as_alone(BASE, [{}, {"label_smoothing": 0.1}, {"label_smoothing": 0.4, "base_lr": 0.01}, more])
+
+
+def test_losses_are_of_each_members_label_smoothing() -> None:
+    configs = [BASE.but(label_smoothing=one) for one in (0.0, 0.3)]
+    chance = torch.Generator().manual_seed(1)
+    out, y = torch.randn(2, 6, 4, generator=chance), torch.tensor([0, 1, 2, 3, 0, 1])
+    found, _ = losses.judge(out, y, configs[0], losses.smoothing(configs, CPU))
+    wanted = [loss.build(config)(one, y) for config, one in zip(configs, out, strict=True)]
+    torch.testing.assert_close(found, torch.stack(wanted))
+    assert losses.smoothing(configs[1:], CPU) == 0.3, "one for all is a plain number"
+
+
+@pytest.mark.parametrize("more", [{}, {"seed_training": 7}], ids=["shared order", "one each"])
+def test_gradients_added_up_over_pieces_train_as_alone(more: dict[str, Any]) -> None:
+    each_as_alone(BASE.but(grad_accum_steps=4), [*NUMBERS, more])
+
+
+def test_norms_see_pieces_of_a_batch_as_they_do_alone() -> None:
+    base = BASE.but(model="tiny/resnet_8", train_length=4, train_length_unit="step", base_lr=0.01)
+    each_as_alone(base.but(grad_accum_steps=2), NUMBERS[:3], tolerance=2e-5)
 
 
 def test_small_resnets_with_norms_and_shortcuts_train_as_alone() -> None:
@@ -304,5 +329,5 @@ def test_on_a_gpu_each_ends_as_alone(model: str) -> None:
 
 
 def test_invalid_graph_is_refused_as_it_is_alone() -> None:
-    with pytest.raises(SpecError, match="cuda_graph: true, and the device is cpu"):
+    with pytest.raises(SpecError, match="cuda_graph: true, but the device is cpu"):
         Group([BASE.but(cuda_graph=True)] * 2, CPU)

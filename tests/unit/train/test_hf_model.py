@@ -101,7 +101,7 @@ def test_trained_model_with_tied_weights_loads_again(tmp_path: Path) -> None:
         ({"model": "hf/text/gpt2"}, SpecError, "next tokens"),
         ({"dataset": "synthetic/9_2_8"}, SpecError, "takes texts"),
         ({"model_head_init": "zero"}, SpecError, "wte.weight"),
-        ({"model": "hf/causal/no/such", "model_pretrained": True}, MissingError, "cannot be had"),
+        ({"model": "hf/causal/no/such", "model_pretrained": True}, MissingError, "are not available"),
     ],
 )
 def test_what_cannot_be_is_said_in_a_line(given: dict[str, Any], kind: type[HostlerError], said: str) -> None:

@@ -15,6 +15,7 @@ from hostler.spec.files.sweepfile import SweepFile
 from hostler.spec.job import Job
 from hostler.spec.project import default_project
 from hostler.spec.together import limit_of
+from hostler.train import copied
 from hostler.train.fused import offer
 from hostler.train.fused.offer import offered
 
@@ -58,7 +59,6 @@ def test_of_a_grid_with_shapes_each_shape_is_a_group(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("config", "why"),
     [
-        ("grad_accum_steps: 2\n", "gradients are added up over parts of a batch"),
         ("amp: fp16\n", "fp16"),
         ("augment: [flip]\n", "augmentation"),
     ],
@@ -66,6 +66,14 @@ def test_of_a_grid_with_shapes_each_shape_is_a_group(tmp_path: Path) -> None:
 def test_what_the_config_forbids_is_the_reason(tmp_path: Path, config: str, why: str) -> None:
     job, text = said(tmp_path, RATES, config=config)
     assert job.together.limit == 1 and text.startswith("trained one by one: ") and why in text
+
+
+def test_runs_on_several_gpus_each_do_not_share_a_process(tmp_path: Path) -> None:
+    job, text = said(tmp_path, RATES, "resources: {gpus: 2}\n")
+    assert job.together.limit == 1 and text == "trained one by one: multi_gpu: each trains on 2 GPUs"
+    for more, config in (("resources: {gpus: 1}\n", ""), ("resources: {gpus: 2}\n", "multi_gpu: false\n")):
+        job, text = said(tmp_path, RATES, more, config=f"dataset: sklearn/digits\n{config}")
+        assert job.together.limit == 128 and "4 of 4 runs" in text
 
 
 def test_of_some_that_cannot_the_others_still_go_together(tmp_path: Path) -> None:
@@ -92,7 +100,7 @@ def test_averages_of_the_weights_are_among_the_numbers(tmp_path: Path) -> None:
         ("{base_lr: [0.1, 0.2], lr_schedule: [constant, cosin]}", "run 1: no lr_schedule named 'cosin'"),
         ("{base_lr: [0.1, 0.2], lr_schedule: [constant, poly_nan]}", "run 1: lr_schedule 'poly_nan'"),
         ("{base_rl: [0.1, 0.2]}", "no key named 'base_rl'"),
-        ("{batch_size: [1, 1.0e+17]}", "run 1: batch_size is 100000000000000000, and must be below"),
+        ("{batch_size: [1, 1.0e+17]}", "run 1: batch_size is 100000000000000000, but must be below"),
     ],
 )
 @pytest.mark.parametrize("more", ["", "together: false\n"])
@@ -234,3 +242,59 @@ def test_config_of_an_old_run_elsewhere_is_not_a_key(tmp_path: Path, path: str) 
 def test_only_the_first_of_too_many_runs_are_counted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(offer, "MOST", 3)
     assert "3 of the first 3 runs" in said(tmp_path, RATES)[1]
+
+
+COPY = "command: python train.py config.yaml\n"
+
+
+def copy(folder: Path) -> None:
+    for path, text in copied.texts("mine").items():
+        (folder / path).parent.mkdir(parents=True, exist_ok=True)
+        (folder / path).write_text(text)
+
+
+def test_copy_of_the_trainer_goes_together_as_the_original_does(tmp_path: Path) -> None:
+    copy(tmp_path)
+    job, text = said(tmp_path, RATES, COPY)
+    assert limit_of(job, 0) == 128 and "4 of 4 runs" in text
+    with pytest.raises(SpecError, match="run 1: base_lr is -1"):
+        said(tmp_path, "{base_lr: [0.1, -1]}", COPY)
+
+
+@pytest.mark.parametrize("path", ["train.py", "trainer/step.py", "trainer/data/feed.py"])
+def test_changed_file_that_a_group_passes_by_is_named(tmp_path: Path, path: str) -> None:
+    copy(tmp_path)
+    (tmp_path / path).write_text((tmp_path / path).read_text() + "# mine\n")
+    job, text = said(tmp_path, RATES, COPY)
+    assert job.together.limit == 1
+    assert text == (
+        f"trained one by one: {path} differs from hostler's, and runs that share a process pass it by"
+    )
+    with pytest.raises(SpecError, match=f"together: 4, but {path} differs"):
+        said(tmp_path, RATES, f"{COPY}together: 4\n")
+
+
+def test_changed_file_that_a_group_uses_does_not_part_it(tmp_path: Path) -> None:
+    copy(tmp_path)
+    for path in ("my.py", "trainer/models/linear.py", "trainer/schedule.py"):
+        (tmp_path / path).write_text("mine = 1\n")
+    job, text = said(tmp_path, RATES, COPY)
+    assert limit_of(job, 0) == 128 and "4 of 4 runs" in text
+
+
+def test_key_that_a_user_has_added_is_left_to_the_process(tmp_path: Path) -> None:
+    copy(tmp_path)
+    (tmp_path / "trainer" / "config.py").write_text("mine = 1\n")
+    job, text = said(tmp_path, "{base_lr: [0.1, 0.2], mine: [1, 2]}", COPY)
+    assert "4 of 4 runs in 2 groups" in text and limit_of(job, 0) == 128
+
+
+def test_script_that_is_not_a_copy_is_left_alone(tmp_path: Path) -> None:
+    (tmp_path / "train.py").write_text("print(1)\n")
+    job, text = said(tmp_path, RATES, COPY)
+    assert job.together.limit == 1 and text == ""
+
+
+def test_files_that_a_group_passes_by_are_the_trainers() -> None:
+    known = copied.texts("mine")
+    assert not [path for path in (*copied.BYPASSED, *copied.CONFIG) if path not in known]

@@ -141,7 +141,7 @@ def test_transforms_random_draws_are_independent_of_the_worker_count(place: Plac
         ("loss", "my.py:per_example", "gave \\(8,\\).*the mean of the batch"),
         ("optim_alg", "my.py:no_optimizer", "gave Sequential"),
         ("optim_alg", "my.py:optimiser", "did you mean 'optimizer'"),
-        ("loss", "mine.py:loss", "there is no mine.py"),
+        ("loss", "mine.py:loss", "mine.py does not exist"),
         ("model", "my.py:loss", "gave|argument"),
         ("dataset", "my.py:empty", "split 'test' of my.py:empty has no examples"),
         ("dataset", "my.py:no_train", "has no split train"),

@@ -99,7 +99,7 @@ def test_stopped_member_saves_leaves_and_may_join_others_later(tmp_path: Path) -
     cabin = Cabin(tmp_path, RATES)
     cabin.folder(1).request_stop("rung")
     cabin.train()
-    assert cabin.left(1) == {"code": 75} and "leaves (rung)" in cabin.said(1)
+    assert cabin.left(1) == {"code": 75} and "stops: other runs are better so far" in cabin.said(1)
     assert [cabin.left(n) for n in (0, 2)] == [{"code": 0}] * 2
     after = cabin.again()
     after.train(1)

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 import torch
 
-from hostler.errors import SpecError
+from hostler.errors import MachineError, SpecError
 from hostler.train import loss, optimizer
 from hostler.train.config import Config
 from hostler.train.step import Step
@@ -131,3 +131,74 @@ def test_a_compiled_model_trains_as_one_that_is_not() -> None:
     for _ in range(3):
         step(x, y, 0.5)
     assert close(stepped(model(), 3), [one.detach() for one in net.parameters()], 1e-5)
+
+
+class Tight(torch.nn.Module):
+    """Memory runs out beside a recorded step, and with `always` without one, too."""
+
+    def __init__(self, *, always: bool = False) -> None:
+        super().__init__()
+        torch.manual_seed(3)
+        self.norm, self.last = torch.nn.BatchNorm1d(5), torch.nn.Linear(5, 3)
+        self.full, self.always = False, always
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        out: torch.Tensor = self.last(torch.nn.functional.dropout(self.norm(x), 0.5, self.training))
+        if self.full:
+            self.full = self.always
+            raise torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 2.00 GiB.")
+        return out
+
+
+def beside_a_recording(net: Tight) -> tuple[Step, list[str]]:
+    """A step that was recorded for batches of 10; there is no GPU to record with."""
+    config = Config(batch_size=10, base_lr=0.5)
+    step, said = Step(config, net, net, optimizer.build(config, net), loss.build(config), CPU), list[str]()
+    step.say = said.append
+    step._graph = step._recorder()
+    step._graph._x, step._graph._y, step._graph._replay = X, Y, lambda: None
+    return step, said
+
+
+X, Y = torch.randn(10, 5, generator=torch.Generator().manual_seed(1)), torch.arange(10) % 3
+
+
+def test_plain_step_beside_a_recorded_one_writes_to_its_gradients() -> None:
+    net = Tight()
+    step, said = beside_a_recording(net)
+    step._gradients(net, X, Y, 1.0)
+    places = [one.grad.data_ptr() for one in net.parameters() if one.grad is not None]
+    step(X[:4], Y[:4], 0.5)
+    first = [one.grad.clone() for one in net.parameters() if one.grad is not None]
+    assert places == [one.grad.data_ptr() for one in net.parameters() if one.grad is not None] and not said
+    net = Tight()
+    step, _ = beside_a_recording(net)
+    step._graph = None
+    step._gradients(net, X, Y, 1.0)
+    step(X[:4], Y[:4], 0.5)
+    assert all(torch.equal(a, b.grad) for a, b in zip(first, net.parameters(), strict=True))
+
+
+@pytest.mark.parametrize("evaluates", [False, True])
+def test_memory_that_ends_beside_a_recorded_step_drops_the_recording(evaluates: bool) -> None:
+    found = []
+    for full in (False, True):
+        net = Tight()
+        step, said = beside_a_recording(net)
+        net.full = full
+        torch.manual_seed(5)
+        scores = step.scores(net, X[:4], Y[:4]) if evaluates else step(X[:4], Y[:4], 0.5)
+        step(X[:4], Y[:4], 0.5)
+        found.append([*scores, *net.state_dict().values()])
+        assert bool(said) is full and (step._graph is None) is full
+    if not evaluates:  # an evaluation is no step to take back
+        assert all(map(torch.equal, *found))
+
+
+def test_step_that_does_not_fit_without_a_recording_is_refused() -> None:
+    net = Tight(always=True)
+    step, said = beside_a_recording(net)
+    net.full = True
+    with pytest.raises(MachineError, match="does not fit even with one example"):
+        step(X[:4], Y[:4], 0.5)
+    assert "goes on with plain steps" in said[0]

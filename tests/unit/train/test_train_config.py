@@ -12,7 +12,7 @@ from hostler.spec.files import tracking_words, yaml12
 from hostler.spec.job import Job
 from hostler.train.config import KEYS, Config
 from hostler.train.configfile import dump, from_words, load, make, restated
-from hostler.trainer import _wandb
+from hostler.train.identity import trackers_of
 
 DEFAULTS = {
     "log_interval": 10, "log_interval_eval": None, "save_freq": 0, "save_best_checkpoint": False,
@@ -93,7 +93,7 @@ def test_words_win_over_the_file_and_the_file_over_defaults(tmp_path: Path) -> N
         ("momentum=1.5 optim_alg=adam", "Adam's are in [0, 1)"),
         ("averaging=swa", "no averaging named 'swa'"),
         ("checkpoint_every=abc", "checkpoint_every: 'abc' is not a duration"),
-        ("model_input_shape=3,-1", "model_input_shape is [3, -1], and each is at least 1"),
+        ("model_input_shape=3,-1", "model_input_shape is [3, -1], but each must be at least 1"),
     ],
 )
 def test_bad_values_get_one_clear_line(word: str, said: str) -> None:
@@ -261,7 +261,7 @@ def test_a_file_that_is_no_text_is_said(tmp_path: Path) -> None:
 def test_wandb_can_be_requested_with_project_name_and_tags() -> None:
     asked = make({"wandb": True, "wandb_project_name": "digits", "wandb_tags": ["a"]})
     assert (asked.wandb, asked.wandb_project_name, asked.wandb_tags) == (True, "digits", ("a",))
-    (shown,) = tracking_words.parse(_wandb(asked))
+    (shown,) = tracking_words.parse(trackers_of(asked))
     assert (shown.kind, shown.options) == ("wandb", {"project": "digits"})
 
 

@@ -57,7 +57,7 @@ def test_without_leave_it_says_the_batch_that_would_fit(place: Place) -> None:
 
 
 def test_where_a_single_example_is_too_large_it_says_so(place: Place) -> None:
-    with pytest.raises(MachineError, match="not even a single one"):
+    with pytest.raises(MachineError, match="does not fit even with one example"):
         place.train(**net(place, 0), on_out_of_memory="halve")
 
 

@@ -29,7 +29,7 @@ def test_every_source_and_every_family_that_is_named_is_there() -> None:
     [
         ({"dataset": "torchvison/cifar10"}, "did you mean 'torchvision'"),
         ({"dataset": "libsm/a9a"}, "did you mean 'libsvm'"),
-        ({"dataset": "npz"}, "'npz' does not say which"),
+        ({"dataset": "npz"}, "'npz' names no data set"),
         ({"dataset": "synthetic/6_0_48"}, "has no classes"),
         ({"dataset": "synthetic/text0_5_48"}, "has no tokens"),
     ],
@@ -67,7 +67,7 @@ def test_model_too_large_for_memory_is_reported_in_one_line() -> None:
 
 def test_weights_that_are_none_are_said(tmp_path: Path) -> None:
     torch.save([1, 2], tmp_path / "list.pt")
-    with pytest.raises(DamagedError, match="holds list, and no weights"):
+    with pytest.raises(DamagedError, match="holds list, not weights"):
         weights.read(str(tmp_path / "list.pt"))
 
 

@@ -3,13 +3,13 @@ from __future__ import annotations
 import pytest
 import torch
 
-from hostler.errors import MachineError, SpecError
+from hostler.errors import MachineError, SpecError, UsageError
 from hostler.sdk.params import defaults
 from hostler.train.config import Config
 from hostler.train.data.feed import Share
 from hostler.train.evaluation import ScoreMeter
 from hostler.train.identity import ELSEWHERE, params_of
-from hostler.train.ranks import TrainRanks, device_of, meet
+from hostler.train.ranks import TrainRanks, device_of, meet, said, trained, visible, wanted
 
 CPU = torch.device("cpu")
 
@@ -30,8 +30,47 @@ def test_batch_that_ranks_cannot_share_is_refused_with_an_alternative() -> None:
 
 @pytest.mark.usefixtures("second_of_two")
 def test_several_processes_that_were_told_to_train_alone_are_refused() -> None:
-    with pytest.raises(SpecError, match="multi_gpu: false, and 2 processes"):
+    with pytest.raises(SpecError, match="multi_gpu: false, but 2 processes"):
         meet(Config(multi_gpu=False))
+
+
+@pytest.mark.parametrize(
+    ("devices", "count", "text"),
+    [
+        (0, 1, "no GPU is visible: one process trains"),
+        (1, 1, "one GPU is visible: one process trains"),
+        (4, 4, "4 devices are visible: a process trains on each"),
+        (8, 5, "5 of 8 devices train: batch_size 100 cannot be divided among more"),
+    ],
+)
+def test_each_visible_device_that_a_batch_allows_is_taken(devices: int, count: int, text: str) -> None:
+    found = wanted(Config(batch_size=100), devices)
+    assert (found.count, found.said) == (count, f"multi_gpu: {text}")
+
+
+def test_one_device_that_is_asked_for_is_the_only_one() -> None:
+    assert wanted(Config(multi_gpu=False), 8).count == 1 and not wanted(Config(multi_gpu=False), 8).said
+    assert wanted(Config(device="cuda:3"), 8).count == wanted(Config(device="cpu"), 8).count == 1
+    assert wanted(Config(device="cuda"), 4).count == 4
+
+
+def test_visible_devices_are_those_that_the_user_counts(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOSTLER_DEVICES", "3")
+    assert visible() == 3 and "3 devices are visible, one trains" in said(Config(batch_size=3), TrainRanks())
+    monkeypatch.setenv("HOSTLER_DEVICES", "many")
+    with pytest.raises(UsageError, match="HOSTLER_DEVICES=many is not a number of devices"):
+        visible()
+    monkeypatch.delenv("HOSTLER_DEVICES")
+    assert visible() == (torch.cuda.device_count() if torch.cuda.is_available() else 0)
+
+
+def test_who_did_not_ask_for_devices_is_not_told(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("HOSTLER_DEVICES", "1")
+    assert trained(Config(), asked=False) is None and capsys.readouterr().err == ""
+    assert trained(Config(), asked=True) is None
+    assert capsys.readouterr().err == "hostler: multi_gpu: one GPU is visible: one process trains\n"
 
 
 def test_the_shares_of_a_batch_are_the_batch() -> None:

@@ -10,12 +10,12 @@ import pytest
 
 from hostler.worker.process.process import Process
 from hostler.worker.shared.process import Missed, SharedProcess
-from hostler.worker.shared.slot import Slot
+from hostler.worker.shared.slot import SharedSlot
 
 ARGV = [sys.executable, "-c", "import time; time.sleep(60)"]
 
 
-def boarded(shared: SharedProcess, folder: Path, run: str) -> Slot:
+def boarded(shared: SharedProcess, folder: Path, run: str) -> SharedSlot:
     (folder / run).mkdir()
     return shared.board(run, ARGV, cwd=folder, env={}, folder=folder / run, log=folder / run / "output.log")
 
@@ -38,7 +38,7 @@ def test_those_that_are_ready_wait_while_others_keep_coming(tmp_path: Path) -> N
     shared = SharedProcess(
         ["a", "b", "c"], tmp_path / "shared", Process.start, lambda folder: None, patience=600.0
     )
-    slots: dict[str, Slot] = {}
+    slots: dict[str, SharedSlot] = {}
     threads = [
         threading.Thread(target=lambda run=run: slots.update({run: boarded(shared, tmp_path, run)}))  # type: ignore[misc]
         for run in ("a", "b")

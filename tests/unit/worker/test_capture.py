@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 import hostler
+from hostler.attempt.nvml import GPU
 from hostler.worker.prepare import packages
-from hostler.worker.run.nvml import GPU
 from hostler.worker.run.surroundings import capture
 
 

@@ -102,11 +102,11 @@ def test_sweep_halted_for_errors_or_hours_is_told(world: World, inbox: Inbox, ho
     look([job.name])
     look([job.name])
     sweeps.lift(world.store, job.name)
-    sweeps.halt(world.store, job.name, "its 2 hours are over", kind="hours")
+    sweeps.halt(world.store, job.name, "its budget of 2h is used up", kind="hours")
     look([job.name])
     assert [body["text"].splitlines()[1] for body in inbox.bodies] == [
         "job is halted: the same error 5 times in a row: no",
-        "job is halted: its 2 hours are over",
+        "job is halted: its budget of 2h is used up",
     ]
 
 

@@ -13,6 +13,7 @@ from hostler.records import layout
 from hostler.records.body import encode
 from hostler.records.checkpoint.checkpoints import Place
 from hostler.records.run import control, heartbeats
+from hostler.records.run.history import tries
 from hostler.records.run.log import RunKey, RunLog
 from hostler.records.sweep import sweeps
 from hostler.settings import Timing
@@ -21,20 +22,24 @@ from hostler.spec.job import Job, Resources, Source, to_json
 from hostler.store.memory import MemoryStore
 from hostler.worker.claim.claimant import Claimant
 from hostler.worker.claim.finder import Finder, Found
+from hostler.worker.claim.session_watch import SessionWatch
+from hostler.worker.session_name import new_session
 
 LEASE = 60.0
 
 
 class Scene:
     def __init__(self, *jobs: Job) -> None:
-        self.store, self.now = MemoryStore(), 0.0
+        self.now = 0.0
+        self.store = MemoryStore(clock=lambda: self.now)
         self.jobs = jobs
         for job in jobs:
             sweeps.submit(self.store, job)
 
     def finder(self, session: str = "me", **given: Any) -> Finder:
-        facts = {"host": "h", "restarts": given.pop("restarts", False)}
-        claimant = Claimant(session, facts, frozenset(given.pop("dead", ())))
+        facts = {"host": "h", "restarts": given.pop("restarts", False), "job": given.pop("job", "")}
+        fate = given.pop("fate", lambda job: "")
+        claimant = Claimant(session, facts, frozenset(given.pop("dead", ())), fate=fate)
         return Finder(
             self.store,
             claimant,
@@ -106,6 +111,32 @@ def test_holder_that_stands_still_for_a_lease_loses_its_run() -> None:
     assert found.taken and scene.state().tally.lost == 1 and scene.state().session == "me"
 
 
+def fates_after(scene: Scene, times: int, fate: str) -> list[str]:
+    """How the attempts of a run ended, as its history tells, if its workers die so one after the other."""
+    for n in range(times):
+        given = {"job": f"slurm tau 71_{n}", "fate": {f"slurm tau 71_{n - 1}": fate}.get}
+        finder = scene.finder(f"s{n}", dead=[f"s{n - 1}"], **given)
+        scene.find(finder)
+    return [one.words for one in tries(RunLog(scene.store, scene.key()).read_on().entries)]
+
+
+@pytest.mark.parametrize("fate", ["memory", "preempted", "timeout", "node-fail", "cancelled"])
+def test_lost_attempt_ends_as_its_platform_says(fate: str) -> None:
+    scene = Scene(job(retries=3))
+    assert fates_after(scene, 2, fate) == [fate, "running"]
+    tally = scene.state().tally
+    assert (tally.failures, tally.lost) == ((1, 0) if fate == "memory" else (0, 1))
+    assert scene.state().failure is None or "more memory" in scene.state().failure["message"]
+
+
+def test_run_killed_for_memory_too_often_fails_as_memory() -> None:
+    scene = Scene(job(retries=1))
+    fates_after(scene, 3, "memory")
+    state = scene.state()
+    assert state.state == "failed" and state.failure["kind"] == "memory"
+    assert "failed 2 times" in state.failure["message"] and "resources.memory" in state.failure["advice"]
+
+
 def test_a_holder_that_beats_keeps_its_run() -> None:
     scene = Scene(job())
     scene.find(scene.finder("other"))
@@ -114,6 +145,93 @@ def test_a_holder_that_beats_keeps_its_run() -> None:
         heartbeats.beat(scene.store, "other", n, {})
         assert scene.find(finder).taken is None
         scene.now += LEASE / 5
+
+
+def watched(scene: Scene, finder_of: str = "me") -> tuple[Finder, SessionWatch]:
+    timing, claimant = Timing(lease=LEASE), Claimant(finder_of, {"host": "h"})
+    watch = SessionWatch(scene.store, claimant, timing, lambda: scene.now)
+    finder = Finder(scene.store, claimant, timing, lambda: scene.now, rng=random.Random(1), watch=watch)
+    return finder, watch
+
+
+def test_lost_run_is_taken_before_fresh_ones_by_a_busy_worker() -> None:
+    scene = Scene(job(count=20))
+    heartbeats.beat(scene.store, "other", 1, {})
+    assert scene.finder("other").find(lambda ask: True, lambda ask: True).taken
+    finder, watch = watched(scene)
+    lost = next(n for n in range(20) if scene.state(n).session == "other")
+    assert finder.find(lambda ask: True, lambda ask: True).taken
+    for _ in range(7):  # it carries that run out, and looks for no other
+        watch.beat()
+        scene.now += 10.0
+    found = finder.find(lambda ask: True, lambda ask: True)
+    assert found.taken and found.taken.attempt.key.index == lost
+
+
+def test_all_runs_of_a_lost_worker_go_before_fresh_ones() -> None:
+    scene = Scene(job(count=20))
+    heartbeats.beat(scene.store, "other", 1, {})
+    other = scene.finder("other")
+    held = {other.find(lambda ask: True, lambda ask: True).taken.attempt.key.run for _ in range(3)}  # type: ignore[union-attr]
+    finder, watch = watched(scene)
+    for _ in range(7):
+        watch.beat()
+        scene.now += 10.0
+    taken = [finder.find(lambda ask: True, lambda ask: True).taken for _ in range(4)]
+    assert {one.attempt.key.run for one in taken[:3] if one} == held
+    assert taken[3] and taken[3].attempt.key.run not in held
+
+
+def test_lost_worker_without_runs_costs_one_deep_look() -> None:
+    scene = Scene(job(count=20))
+    heartbeats.beat(scene.store, "idle", 1, {})
+    finder, watch = watched(scene)
+    finder.find(lambda ask: True, lambda ask: True)
+    for _ in range(7):
+        watch.beat()
+        scene.now += 10.0
+    asked: list[str] = []
+    scene.store.before = lambda operation, key: asked.append(key)
+    for _ in range(3):
+        finder.find(lambda ask: True, lambda ask: True)
+    assert sum(key == "alive/" for key in asked) == 1
+
+
+def test_search_for_lost_runs_leaves_fresh_ones() -> None:
+    scene = Scene(job(count=2))
+    scene.find(scene.finder("other"))
+    finder = scene.finder("me", dead=["other"])
+    found = finder.find(lambda ask: True, lambda ask: True, lost=True)
+    assert found.taken and scene.state(found.taken.attempt.key.index).tally.lost == 1
+    assert finder.find(lambda ask: True, lambda ask: True, lost=True).taken is None
+
+
+def test_run_whose_holder_misses_beats_counts_as_silent() -> None:
+    scene = Scene(job())
+    heartbeats.beat(scene.store, "other", 1, {})
+    scene.find(scene.finder("other", restarts=True))
+    finder, watch = watched(scene)
+    for n in range(2, 4):
+        heartbeats.beat(scene.store, "other", n, {})
+        watch.beat()
+        scene.now += 10.0
+    assert scene.find(finder).silent == 0
+    scene.now += 15.0
+    found = scene.find(finder)
+    assert (found.silent, found.held) == (1, 1)
+
+
+def test_successor_in_a_place_takes_its_predecessors_run_at_once() -> None:
+    before, here = (new_session("h", "71_2", n) for n in (0, 1))
+    scene = Scene(job(count=9))
+    heartbeats.beat(scene.store, before, 1, {})
+    lost = scene.finder(before).find(lambda ask: True, lambda ask: True).taken
+    finder, watch = watched(scene, here)
+    scene.now += 15.0
+    heartbeats.beat(scene.store, here, 1, {})
+    watch.beat()
+    found = finder.find(lambda ask: True, lambda ask: True)
+    assert lost and found.taken and found.taken.attempt.key == lost.attempt.key
 
 
 def test_session_that_the_parent_saw_dead_needs_no_wait() -> None:
@@ -334,3 +452,31 @@ def test_looking_for_edits_costs_two_requests_a_second() -> None:
         assert glance(finder).taken
     assert sum("/spec" in key for key in asked) <= 3
     assert sum("/halts" in key for key in asked) <= 3
+
+
+def test_claim_of_a_lost_run_says_how_long_it_ran(monkeypatch: pytest.MonkeyPatch) -> None:
+    scene, clock = Scene(job()), iter([100.0, 107.5])
+    with monkeypatch.context() as patched:
+        patched.setattr("hostler.records.body.time.time", lambda: next(clock, 200.0))
+        scene.find(scene.finder("other"))
+        heartbeats.beat(scene.store, "other", 1, {})
+    claimed = RunLog(scene.store, scene.key()).read_on().entries[0]
+    beat = heartbeats.read(scene.store, "other")
+    assert beat is not None
+    finder = scene.finder("me")
+    scene.past_a_lease(finder)
+    assert scene.find(finder).taken
+    assert scene.state().spent == pytest.approx(beat["at"] - claimed["at"])
+
+
+def test_run_that_failed_by_being_lost_has_its_time() -> None:
+    scene = Scene(job())
+    heartbeats.beat(scene.store, "other", 1, {})
+    held = scene.find(scene.finder("other")).taken
+    assert held is not None
+    control.stop(scene.store, scene.key())
+    finder = scene.finder("me")
+    scene.past_a_lease(finder)
+    scene.find(finder)
+    end = scene.state().end
+    assert end is not None and end["state"] == "stopped" and end["seconds"] >= 0.0

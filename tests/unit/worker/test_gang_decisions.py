@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import pytest
 
@@ -118,17 +119,27 @@ def test_who_is_missing_is_named_with_the_reason() -> None:
         "s0": {"host": "a"},
         "s1": {"host": "b"},
         "s3": {"host": "d", "runs": {"0000001-other-abc": {}}},
-        "s4": {"host": "e", "unfit": ["asks for 2 GPU(s), this machine offers 0"]},
+        "s4": {"host": "e", "unfit": ["asks for 2 GPUs, this machine offers 0"]},
     }
     said = missing.why_not(GangView({**came, 2: gone}), beats, "s0", "job", 4, 600)
-    assert said.startswith("1 of 4 workers came within 600 s: ")
+    assert said.startswith("1 of 4 workers joined within 600 s: ")
     for part in (
-        "b came and is not ready yet",
-        "c came and had to go (preempted)",
+        "b joined and is not ready yet",
+        "c joined and had to leave: it is preempted",
         "d is busy with 0000001-other-abc",
-        "e does not fit: asks for 2 GPU(s)",
+        "e does not fit: asks for 2 GPUs",
     ):
         assert part in said
+
+
+def test_whole_gang_misses_no_other_worker() -> None:
+    joined = {n: GangMember(n, {"session": f"s{n}", "host": f"h{n}"}) for n in (1, 2)}
+    beats = {f"s{n}": {"host": f"h{n}"} for n in range(3)}
+    said = missing.who(GangView(joined), beats, "s0", "job", 3)
+    assert said == "h1 joined and is not ready yet; h2 joined and is not ready yet"
+    ready = {n: replace(member, ready={"reaches": ["10.0.0.1"]}) for n, member in joined.items()}
+    assert missing.who(GangView(ready), beats, "s0", "job", 3) == "all are ready, and begin"
+    assert "no other worker is alive" in missing.who(GangView(joined), beats, "s0", "job", 4)
 
 
 def test_who_is_busy_and_fits_will_come() -> None:
@@ -141,7 +152,7 @@ def test_who_is_busy_and_fits_will_come() -> None:
         "s1": {"host": "b", "runs": {"0-job": {}}},
         "s2": {"host": "c", "runs": {"1-job": {}}},
         "s3": {"host": "d", "runs": {"2-job": {}}, "only": ["another"]},
-        "s4": {"host": "e", "runs": {"3-job": {}}, "unfit": ["asks for 2 GPU(s), this machine offers 0"]},
+        "s4": {"host": "e", "runs": {"3-job": {}}, "unfit": ["asks for 2 GPUs, this machine offers 0"]},
         "s5": {"host": "f"},
     }
     assert missing.busy(GangView(came), beats, "s0", "job") == 1

@@ -12,7 +12,7 @@ from hostler.records.sweep import sweeps
 from hostler.records.sweep.queue import Queue
 from hostler.spec.job import Job, Resources
 from hostler.store.memory import MemoryStore
-from hostler.worker.claim.untouched_runs import DEPTH, Glances, Place
+from hostler.worker.claim.untouched_runs import DEPTH, Glances, WorkerPosition
 
 
 def queue_of(count: int, store: MemoryStore | None = None, **given: object) -> Queue:
@@ -27,15 +27,15 @@ def touch(store: MemoryStore, queue: Queue, *indices: int) -> None:
         assert RunLog(store, RunKey("s", queue.job.run_id(index))).append({"kind": log.CLAIM})
 
 
-def chosen(glances: Glances, queue: Queue, place: Place, count: int) -> list[int]:
+def chosen(glances: Glances, queue: Queue, place: WorkerPosition, count: int) -> list[int]:
     candidates = glances.choose([queue], lambda ask: True, place)
     return [run.key.index for _, run in islice(candidates, count)]
 
 
 def test_every_worker_has_a_share_and_takes_the_oldest_first() -> None:
     queue = queue_of(100)
-    first = chosen(Glances(random.Random(1)), queue, Place(0, 2), 5)
-    second = chosen(Glances(random.Random(2)), queue, Place(1, 2), 5)
+    first = chosen(Glances(random.Random(1)), queue, WorkerPosition(0, 2), 5)
+    second = chosen(Glances(random.Random(2)), queue, WorkerPosition(1, 2), 5)
     assert first == [0, 2, 4, 6, 8] and second == [1, 3, 5, 7, 9]
 
 
@@ -46,7 +46,7 @@ def test_one_glance_serves_several_claims() -> None:
     store.before = lambda op, key: asked.update([op])
     glances = Glances(random.Random(1))
     for _ in range(DEPTH):
-        assert len(chosen(glances, queue, Place(7, 100), 1)) == 1
+        assert len(chosen(glances, queue, WorkerPosition(7, 100), 1)) == 1
     assert asked == {"list": 1}
 
 
@@ -54,12 +54,15 @@ def test_worker_with_an_empty_share_takes_from_the_others() -> None:
     store = MemoryStore()
     queue = queue_of(8, store)
     touch(store, queue, 0, 2, 4, 6)
-    assert set(chosen(Glances(random.Random(1)), queue, Place(0, 2), 4)) == {1, 3, 5, 7}
+    assert set(chosen(Glances(random.Random(1)), queue, WorkerPosition(0, 2), 4)) == {1, 3, 5, 7}
 
 
 def test_a_sweep_that_does_not_fit_is_passed_over() -> None:
     queue = queue_of(4, resources=Resources(gpus=1))
-    assert list(Glances(random.Random(1)).choose([queue], lambda job: not job.resources.gpus, Place())) == []
+    assert (
+        list(Glances(random.Random(1)).choose([queue], lambda job: not job.resources.gpus, WorkerPosition()))
+        == []
+    )
 
 
 def test_glance_sees_only_untouched_runs_from_its_start() -> None:

@@ -2,8 +2,8 @@ from __future__ import annotations
 
 import pytest
 
+from hostler.attempt.nvml import GPU
 from hostler.worker.claim.gpus import strangers, visible
-from hostler.worker.run.nvml import GPU
 
 A = GPU(0, "GPU-aa11-1", "T4", 16_000_000_000)
 B = GPU(1, "GPU-aa22-2", "T4", 16_000_000_000)

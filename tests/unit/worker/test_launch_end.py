@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from hostler.backends.local.host import LocalHost
@@ -42,3 +44,23 @@ def test_job_index_is_done_only_if_nothing_waits_for_it(ended: Ended, code: int)
     launched = Launched(LocalHost(), MemoryStore(), "gke", 1, Timing(), "", lambda line: None)
     launched._worker = Over()  # type: ignore[assignment]
     assert launched.finish() == code
+
+
+@pytest.mark.parametrize(("left", "waited"), [(12.0, 7.0), (None, 60.0), (1000.0, 60.0), (3.0, 0.0)])
+def test_wait_for_others_never_passes_the_deadline(left: float | None, waited: float) -> None:
+    class Capped:
+        ended = Ended(told=CAP)
+
+        def fellows(self) -> int:
+            return 1
+
+    now = [100.0]
+
+    def pause(seconds: float) -> None:
+        now[0] += seconds
+
+    given: dict[str, Any] = {"clock": lambda: now[0], "pause": pause}
+    launched = Launched(LocalHost(), MemoryStore(), "gke", 1, Timing(), say=lambda line: None, **given)
+    launched.ends = None if left is None else 100.0 + left
+    launched._worker = Capped()  # type: ignore[assignment]
+    assert launched.finish() == 0 and now[0] == 100.0 + waited

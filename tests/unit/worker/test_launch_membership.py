@@ -56,6 +56,20 @@ def test_the_last_worker_notes_its_time_and_returns_the_money(store: MemoryStore
     assert ledger.read(store, "s").left(10) == pytest.approx(9)
 
 
+def test_worker_with_a_price_of_its_own_costs_that(store: MemoryStore) -> None:
+    clock = Clock()
+    here = Membership(store, "f/1", "here-1", TIMING, clock, machine=("vm", 500.0), price=0.36)
+    assert here.begin(None) and here.price == 0.36
+    clock.now = 500
+    here.end(final=True)
+    [stay] = launches.stays(store, "f", 1)
+    assert (stay.price, stay.machine, stay.age) == (0.36, "vm", 1000)
+    one = launches.read(store, "f", 1)
+    assert one is not None
+    assert settlement.look(store, one, 1000.0, TIMING).cost == pytest.approx(0.1)  # a tenth of its launch's
+    assert ledger.read(store, "s").left(10) <= 9  # the budget counts with the launch's price
+
+
 def test_a_worker_of_a_launch_that_is_over_takes_nothing(store: MemoryStore) -> None:
     launches.close(store, "f", 1)
     assert not presence(store, Clock()).begin(None)

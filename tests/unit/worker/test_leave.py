@@ -24,6 +24,9 @@ NOTHING = {
         ({"busy": 1}, False),
         ({"takeable": 1}, False),
         ({"held": 3}, True),
+        ({"held": 3, "silent": 1}, False),
+        ({"held": 3, "silent": 1, "stayed": 59.0, "waits_free": False}, False),
+        ({"held": 3, "silent": 1, "stayed": 60.0}, True),
         ({"unheld": 1}, False),
         ({"unheld": 1, "idle_for": 1e9}, False),
         ({"unheld": 1, "waits_free": False}, False),
@@ -36,7 +39,7 @@ NOTHING = {
     ],
 )
 def test_a_worker_leaves_when_nothing_can_come_to_it(seen: dict[str, float], may: bool) -> None:
-    assert leave(LeaveView(**{**NOTHING, **seen}), idle=300.0) is may  # type: ignore[arg-type]
+    assert leave(LeaveView(**{**NOTHING, **seen}), idle=300.0, lease=60.0) is may  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(
@@ -49,4 +52,4 @@ def test_a_worker_leaves_when_nothing_can_come_to_it(seen: dict[str, float], may
     ],
 )
 def test_replacement_of_a_member_not_yet_missed_stays_until_then(seen: dict[str, float], may: bool) -> None:
-    assert leave(LeaveView(**{**NOTHING, **seen}), idle=300.0, missed=150.0) is may  # type: ignore[arg-type]
+    assert leave(LeaveView(**{**NOTHING, **seen}), idle=300.0, lease=60.0, missed=150.0) is may  # type: ignore[arg-type]

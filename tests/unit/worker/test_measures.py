@@ -6,6 +6,7 @@ from pathlib import Path
 from hypothesis import given
 from hypothesis import strategies as st
 
+from hostler.attempt.usage import Usage
 from hostler.spec.job import Job, Resources
 from hostler.worker.claim.measures import HEADROOM, SPARE, Measures, Need, asked, at_once, held
 from hostler.worker.claim.memory import Promises
@@ -13,7 +14,6 @@ from hostler.worker.claim.room import Room, at_a_time
 from hostler.worker.claim.slots import Device, Offer, Placement
 from hostler.worker.run.exit import Exit
 from hostler.worker.run.meter import SETTLED, Peak
-from hostler.worker.run.usage import Usage
 
 GB = 10**9
 MACHINE = Offer(cpus=8, memory=16 * GB)

@@ -5,9 +5,9 @@ import os
 from types import SimpleNamespace
 from typing import Any
 
+from hostler.attempt.usage import Usage
 from hostler.worker.run.exit import Exit
 from hostler.worker.run.meter import Meter
-from hostler.worker.run.usage import Usage
 
 
 def meter(times: list[float], memory: int | None = None) -> Meter:

@@ -4,7 +4,7 @@ import ctypes
 
 import pytest
 
-from hostler.worker.run import nvml
+from hostler.attempt import nvml
 
 
 def has_gpu() -> bool:

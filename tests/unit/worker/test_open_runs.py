@@ -12,7 +12,8 @@ from hostler.records.sweep.queue import OpenRun, Queue
 from hostler.spec.job import Job, Resources
 from hostler.store.memory import MemoryStore
 from hostler.worker.claim.claimant import Claimant
-from hostler.worker.claim.open_runs import OpenRuns, Sessions, by_urgency, sort_open
+from hostler.worker.claim.open_runs import OpenRuns, by_urgency, sort_open
+from hostler.worker.claim.session_watch import Sessions
 
 ME = Claimant("me", {"fleet": "gpus/3"})
 
@@ -39,13 +40,15 @@ def counts(found: OpenRuns) -> dict[str, int]:
         (held("me"), {"held": 1}),
         (held("beating"), {"unheld": 1}),
         (held("beating", restarts=True), {"held": 1}),
-        (held("silent", restarts=True), {"unheld": 1}),
+        (held("unknown", restarts=True), {"unheld": 1}),
+        (held("silent", restarts=True), {"held": 1, "silent": 1}),
         (held("beating", restarts=True, fleet="gpus/3"), {"held": 1, "fellows": 1}),
         (held("beating", restarts=True, fleet="gpus/4"), {"held": 1}),
     ],
 )
 def test_each_state_is_counted_once(state: dict[str, Any], expected: dict[str, int]) -> None:
-    found = sort_open([opened(**state)], ME, Sessions({"stale"}, {"beating"}), lambda ask: True)
+    sessions = Sessions(frozenset({"stale"}), frozenset({"beating", "silent"}), frozenset({"silent"}))
+    found = sort_open([opened(**state)], ME, sessions, lambda ask: True)
     assert counts(found) == expected
 
 

@@ -10,9 +10,8 @@ import pytest
 import hostler
 from hostler.backends import registry
 from hostler.settings import Timing
-from hostler.spec.names import check_part
 from hostler.worker import parent
-from hostler.worker.parent import Restarts, argv_of, new_session
+from hostler.worker.parent import Restarts, argv_of
 
 TIMING = Timing(restart_min=0.5, restart_max=8.0)
 
@@ -31,12 +30,6 @@ def test_a_worker_that_lived_long_starts_the_count_again() -> None:
 
 def test_a_thousand_deaths_do_not_overflow() -> None:
     assert Restarts(5000).wait(TIMING) == 8.0
-
-
-def test_sessions_are_valid_key_names_and_never_the_same() -> None:
-    names = {new_session("Büro PC.local") for _ in range(100)}
-    assert len(names) == 100
-    assert all(check_part(name) for name in names)
 
 
 def test_dead_sessions_are_passed_on_only_if_there_are_any() -> None:

@@ -63,6 +63,7 @@ def test_a_run_behind_the_others_is_saved_and_paused() -> None:
     desk.others(1, 0.9, 0.8)
     assert desk.log(1, 0.1) == ["saved", "rung"]
     assert desk.said == ["pauses at step 1: others are better so far; it goes on if that changes"]
+    assert desk.watch.rung == 1
 
 
 def test_best_run_continues_and_is_judged_at_the_next_level() -> None:

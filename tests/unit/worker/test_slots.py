@@ -112,7 +112,7 @@ def test_run_without_gpu_request_sees_all_with_given_slots() -> None:
 
 def test_whole_gpu_is_not_given_while_shares_are_on_it() -> None:
     taken = fill(TWO, Resources(gpus=0.5))[:2]
-    assert "0 are free" in str(place(TWO, taken, Resources(gpus=1)))
+    assert "0 free" in str(place(TWO, taken, Resources(gpus=1)))
 
 
 @pytest.mark.parametrize(

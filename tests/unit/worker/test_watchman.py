@@ -9,11 +9,11 @@ from typing import Any
 
 import pytest
 
+from hostler.attempt.usage import Usage
 from hostler.records.run import handoff
 from hostler.records.run.handoff import Handoff
 from hostler.settings import Timing
 from hostler.spec.job import Job, Limits, Resources
-from hostler.worker.run.usage import Usage
 from hostler.worker.run.watch import ORPHAN_GRACE, Watchman
 
 
@@ -82,7 +82,10 @@ def test_silence_after_the_first_step_is_judged_by_hang(tmp_path: Path) -> None:
     scene.saver.moved = 165.0
     assert scene.at(74.9) == []
     scene.at(75.1)
-    assert scene.watchman.killed_for == "hang" and scene.done == ["asked to stop: hang", "SIGTERM"]
+    assert scene.watchman.killed_for == "hang" and scene.done == [
+        "asked to stop: it made no progress for limits.hang",
+        "SIGTERM",
+    ]
 
 
 def test_no_first_sign_at_all_is_a_slow_start(tmp_path: Path) -> None:
@@ -106,7 +109,9 @@ def test_time_is_that_of_all_attempts(tmp_path: Path) -> None:
 def test_unaware_process_gets_sigterm_immediately_and_sigkill_after_grace(tmp_path: Path) -> None:
     scene = Scene(tmp_path, Limits())
     assert not scene.watchman.asked
-    assert scene.at(1, "person") == ["asked to stop: person", "SIGTERM"] and scene.watchman.asked
+    assert (
+        scene.at(1, "person") == ["asked to stop: a person asked for it", "SIGTERM"] and scene.watchman.asked
+    )
     assert handoff.read(scene.folder.stop) == {"reason": "person"}
     assert scene.at(30.9, "person")[2:] == []
     assert scene.at(31, "person")[2:] == ["kill"]
@@ -115,7 +120,7 @@ def test_unaware_process_gets_sigterm_immediately_and_sigkill_after_grace(tmp_pa
 def test_joined_process_gets_the_file_and_sigterm_only_late(tmp_path: Path) -> None:
     scene = Scene(tmp_path, Limits())
     handoff.write(scene.folder.joined, {})
-    assert scene.at(0, "person") == ["asked to stop: person"] and scene.folder.stop.exists()
+    assert scene.at(0, "person") == ["asked to stop: a person asked for it"] and scene.folder.stop.exists()
     assert scene.at(23.9, "person")[1:] == []
     assert scene.at(24, "person")[1:] == ["SIGTERM"]
     assert scene.at(30, "person")[2:] == ["kill"]

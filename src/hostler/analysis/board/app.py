@@ -8,10 +8,10 @@ from __future__ import annotations
 import asyncio
 import secrets
 from collections import Counter
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from importlib.resources import files
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from starlette.applications import Starlette
 from starlette.middleware import Middleware
@@ -19,18 +19,21 @@ from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response, StreamingResponse
 from starlette.routing import Route
 
-from hostler.analysis.board import deeds, logpage, replies, shape
+from hostler.analysis.board import deeds, logpage, pages, replies, shape
 from hostler.analysis.board.curvebook import CurveBook
 from hostler.analysis.board.deeds import Wake
 from hostler.analysis.board.door import Door
 from hostler.analysis.board.guard import STREAMS, Guard
 from hostler.analysis.board.live import LiveSweep
-from hostler.analysis.board.replies import Indices, as_deed, as_json, failed, number
+from hostler.analysis.board.replies import Indices, as_deed, as_json, as_numbers, failed, number
 from hostler.analysis.board.watcher import Watcher
 from hostler.analysis.plain import dumps
 from hostler.errors import MissingError, UsageError
 from hostler.records.rows import Row
 from hostler.store import Store
+
+if TYPE_CHECKING:
+    from importlib.abc import Traversable
 
 MOVED = 300  # rows of a sweep that are sent one by one
 MANY = 1000  # runs whose curves are sent at once
@@ -41,21 +44,27 @@ PATIENCE = 60.0  # seconds a first view waits for the store's first answer
 
 
 def make(store: Store, watcher: Watcher, guard: Guard, wake: Wake | None = None) -> Starlette:
-    board, page = _BoardRoutes(store, watcher, wake), PageFiles()
+    board, page = _BoardRoutes(store, watcher, wake), PageFiles(watcher.notice)
     routes = [
         Route("/", page.index),
+        Route("/static/plots/{name}", page.plot),
         Route("/api/overview", as_json(board.overview)),
         Route("/api/runs", as_json(board.runs)),
         Route("/api/table", board.table),
         Route("/api/events", board.events),
         Route("/api/curves", as_json(board.curves)),
+        Route("/api/points", as_numbers(board.points)),
+        Route("/api/search", as_json(board.search)),
         Route("/api/run", as_json(board.run)),
+        Route("/api/file", as_json(board.file)),
         Route("/api/compare", as_json(board.compare)),
+        Route("/api/code", as_json(board.code)),
         Route("/api/errors", as_json(board.errors)),
         Route("/api/log", as_json(board.log)),
         Route("/api/workers", as_json(board.workers)),
         Route("/api/stop", as_deed(board.stop), methods=["POST"]),
         Route("/api/retry", as_deed(board.retry), methods=["POST"]),
+        Route("/api/tag", as_deed(board.tag), methods=["POST"]),
         Route("/static/{name}", page.one),
     ]
     return Starlette(
@@ -77,11 +86,12 @@ class _BoardRoutes:
     def __init__(self, store: Store, watcher: Watcher, wake: Wake | None) -> None:
         self._store, self._watcher, self._wake = store, watcher, wake
         self._live = watcher.live
-        self._book = CurveBook(store)
+        self._book, self._lines = CurveBook(store), shape.Sweeps()
         self._born = secrets.token_hex(8)  # another server, another count of versions
         self._streams: Counter[str] = Counter()  # by the address of who listens
 
     def overview(self, request: Request) -> Any:
+        self._watcher.notice()
         self._watcher.wait(PATIENCE, request.query_params.get("sweep", ""))
         return self._overview()
 
@@ -94,7 +104,7 @@ class _BoardRoutes:
             "trouble": live.trouble,
             "writable": self._watcher.writable,
             "reading": not self._watcher.ready.is_set(),
-            "sweeps": [shape.sweep(one) for one in list(live.sweeps.values())],
+            "sweeps": [self._lines.line(one) for one in list(live.sweeps.values())],
         }
 
     def runs(self, request: Request) -> Any:
@@ -108,6 +118,7 @@ class _BoardRoutes:
     async def table(self, request: Request) -> Response:
         """The same in parts, as they are read."""
         name = request.query_params.get("sweep", "")
+        self._watcher.notice()
         await asyncio.to_thread(self._watcher.wait, PATIENCE, name)
         if (one := self._live.sweeps.get(name)) is None:
             return failed(MissingError(f"no sweep named {name!r} in this store"))
@@ -162,18 +173,37 @@ class _BoardRoutes:
         metric = asked.get("metric") or ""
         return {**self._book.curves(rows, metric, most), "names": self._book.names(rows)}
 
+    def points(self, request: Request) -> bytes:
+        """Curves with all their points, as columns of numbers."""
+        asked = request.query_params
+        metric, along = (asked.get(name) or "" for name in ("metric", "along"))
+        return self._book.packed(self._rows(request)[:MANY], metric, along)
+
+    def search(self, request: Request) -> Any:
+        from hostler.analysis.board import searchdata  # loads pandas, which a first view can do without
+
+        asked = request.query_params
+        return searchdata.search(self._sweep(asked.get("sweep", "")), asked.get("metric") or "")
+
     def run(self, request: Request) -> Any:
         row = self._one(request)
-        return {**shape.row(row), **replies.run(self._store, row.key)}
+        return {**shape.row(row), **pages.run(self._store, row.key)}
+
+    def file(self, request: Request) -> Any:
+        return pages.file(self._store, self._one(request).key, request.query_params.get("name", ""))
 
     def compare(self, request: Request) -> Any:
-        return replies.compare(self._rows(request)[:50])
+        return pages.compare(self._store, self._rows(request)[:50])
+
+    def code(self, request: Request) -> Any:
+        return pages.code(self._store, self._rows(request)[:2])
 
     def errors(self, request: Request) -> Any:
         name = request.query_params.get("sweep")
+        self._watcher.ready.wait(PATIENCE)  # an error that has not been read yet is no news later
         chosen = [self._sweep(name)] if name else list(self._live.sweeps.values())
         rows = [row for one in chosen for row in list(one.rows.values()) if row.failure]
-        return replies.errors(self._store, rows)
+        return pages.errors(self._store, rows)
 
     def log(self, request: Request) -> Any:
         asked, row = request.query_params, self._one(request)
@@ -184,13 +214,16 @@ class _BoardRoutes:
         return logpage.tail(self._store, row.id)
 
     def workers(self, request: Request) -> Any:
-        return replies.workers(self._store)
+        return pages.workers(self._store, lambda run: row.name if (row := self._row(run)) else run)
 
-    def stop(self, runs: Sequence[str]) -> Any:
+    def stop(self, runs: Sequence[str], _: Mapping[str, Any]) -> Any:
         return self._did(deeds.stop(self._store, self._named(runs)))
 
-    def retry(self, runs: Sequence[str]) -> Any:
+    def retry(self, runs: Sequence[str], _: Mapping[str, Any]) -> Any:
         return self._did(deeds.retry(self._store, self._named(runs), self._wake))
+
+    def tag(self, runs: Sequence[str], given: Mapping[str, Any]) -> Any:
+        return self._did(deeds.tag(self._store, self._named(runs), given.get("add"), given.get("remove")))
 
     def _did(self, results: list[dict[str, Any]]) -> Any:
         self._watcher.hurry()
@@ -241,9 +274,11 @@ KINDS = {
 
 
 class PageFiles:
-    def __init__(self) -> None:
-        found = {one.name: one.read_bytes() for one in (files(__package__) / "page").iterdir()}
-        self._files = {name: data for name, data in found.items() if _kind(name)}
+    def __init__(self, notice: Callable[[], None]) -> None:
+        """`notice` hears of each file that is asked for: a page is being opened."""
+        self._notice = notice
+        folder = files(__package__) / "page"
+        self._files = {**_files_of(folder), **_files_of(folder / "plots", "plots/")}
 
     async def index(self, request: Request) -> Response:
         return self._answer("index.html")
@@ -251,10 +286,18 @@ class PageFiles:
     async def one(self, request: Request) -> Response:
         return self._answer(str(request.path_params["name"]))
 
+    async def plot(self, request: Request) -> Response:
+        return self._answer(f"plots/{request.path_params['name']}")
+
     def _answer(self, name: str) -> Response:
+        self._notice()
         if name not in self._files:
             return PlainTextResponse("This file does not exist.\n", 404)
         return Response(self._files[name], media_type=_kind(name))
+
+
+def _files_of(folder: Traversable, before: str = "") -> dict[str, bytes]:
+    return {before + one.name: one.read_bytes() for one in folder.iterdir() if _kind(one.name)}
 
 
 def _kind(name: str) -> str:

@@ -1,14 +1,15 @@
-"""Actions of the page on runs: stop, and try again."""
+"""Actions of the page on runs: stop, try again, tag."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-from hostler.errors import HostlerError
+from hostler.errors import HostlerError, UsageError
 from hostler.records.rows import Row
 from hostler.records.run import control
 from hostler.records.sweep import sweeps
+from hostler.spec.names import is_tag
 from hostler.spec.states import PAUSED, STOPPED
 from hostler.store import Store
 
@@ -32,6 +33,34 @@ def retry(store: Store, rows: Iterable[Row], wake: Wake | None = None) -> list[d
         note = wake(names)
         found = [{**one, "note": note} for one in found]
     return found
+
+
+def tag(store: Store, rows: Iterable[Row], add: Any, remove: Any) -> list[dict[str, Any]]:
+    """Give runs tags, and take others away."""
+    more, less = _tags(add), _tags(remove)
+    if not more and not less:
+        raise UsageError("name a tag")
+    return [_said(row, lambda row=row: _retag(store, row, more, less)) for row in rows]  # type: ignore[misc]
+
+
+def _tags(given: Any) -> list[str]:
+    found = [str(one) for one in given] if isinstance(given, list) else []
+    for word in found:
+        if not is_tag(word):
+            raise UsageError(f"{word[:40]!r} is not a tag", "letters and signs without spaces or commas")
+    return found
+
+
+def _retag(store: Store, row: Row, add: list[str], remove: list[str]) -> str:
+    job = sweeps.load(store, row.sweep)
+    if job.count > 1 and (shared := [one for one in remove if one in job.tags]):
+        return f"{shared[0]} is a tag of the whole sweep, from its file"
+    new = [one for one in add if one not in row.tags]
+    gone = [one for one in remove if one in row.tags]
+    if new or gone:
+        sweeps.tag(store, row.sweep, "" if job.count == 1 else row.id, new, gone)
+    left = [one for one in (*row.tags, *new) if one not in gone]
+    return f"tagged {' '.join(left)}" if left else "no tags"
 
 
 def _again(store: Store, row: Row) -> str:

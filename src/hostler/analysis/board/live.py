@@ -22,11 +22,13 @@ from hostler.records.run.log import RunKey, index_of
 from hostler.records.series import packing
 from hostler.records.series.packing import PackedRuns
 from hostler.records.sweep import sweeps
-from hostler.spec.job import Job
+from hostler.spec.job import Job, Objective
 from hostler.spec.states import ENDED, QUEUED, RUNNING
 from hostler.store import Store
 
 WHOLE = 10  # looks between two at everything
+FIRST = 100  # rows that fill a screen
+STRIDE = 50  # rows between two moments at which requests may go first
 MOST = 20_000  # of a sweep of more runs those that nobody has had are only counted
 
 
@@ -42,6 +44,7 @@ class LiveSweep:
     heads: dict[str, int] = field(default_factory=dict)  # run → number of the newest entry of its log
     marks: tuple[str, ...] = ()  # what tags, trash, halts and spec looked like
     version: int = 0
+    submitted: float = 0.0  # its newest version, by the store's clock
     whole: bool = False  # it was read to its end, or as far as it goes
     expected: int = 0  # rows it will have when it was read
     hidden: int = 0  # of these, in the trash
@@ -66,9 +69,18 @@ class LiveSweep:
 class LiveStore:
     """All sweeps of a store. One thread calls `look`; the rest read what it left."""
 
-    def __init__(self, store: Store, clock: Callable[[], float], *, at_once: int = 1) -> None:
-        """`at_once`: how many reads of a store that is far are on their way together."""
+    def __init__(
+        self,
+        store: Store,
+        clock: Callable[[], float],
+        *,
+        at_once: int = 1,
+        give_way: Callable[[], None] = lambda: None,
+    ) -> None:
+        """`at_once`: how many reads of a store that is far are on their way together. `give_way` is called
+        every so often while rows are read of which a screen is full already."""
         self.store, self._clock, self._at_once = store, clock, at_once
+        self._give_way = give_way
         self.sweeps: dict[str, LiveSweep] = {}
         self.version = 0
         self.trouble = ""  # why the store cannot be read
@@ -77,7 +89,7 @@ class LiveStore:
         self._looks = 0
         self._etags: dict[str, str] = {}
         self._watch: heartbeats.Watch | None = None
-        self._stale: set[str] = set()
+        self._stale: frozenset[str] = frozenset()
         self._odd = ""  # what is wrong with the project's record
 
     def look(self) -> bool:
@@ -128,7 +140,7 @@ class LiveStore:
         seen = heartbeats.etags(self.store)
         if self._watch is None:
             self._watch = heartbeats.Watch(serving.lease_of(self.store, self._note))
-            self._stale = _old(self.store, self._watch.lease)
+            self._stale = frozenset(_old(self.store, self._watch.lease))
         held = {row.session for one in self.sweeps.values() for row in one.rows.values() if row.session}
         stale = self._watch.observe(stamp, seen, held | set(seen))
         moved = {s for s in {*seen, *self._etags} if seen.get(s) != self._etags.get(s)}
@@ -155,8 +167,9 @@ class LiveStore:
             self._bump(one)
 
     def _refresh(self, one: LiveSweep, moved: set[str], *, whole: bool) -> None:
-        marks = _marks(self.store, one.name)
+        marks, one.submitted = _marks(self.store, one.name)
         fresh = marks != one.marks
+        by = one.job.ranked_by if one.job else None
         if fresh:
             one.job, one.odd = sweeps.load(self.store, one.name), ""
             one.halted = sweeps.why_halted(self.store, one.name, one.note)
@@ -165,7 +178,8 @@ class LiveStore:
         assert one.job is not None
         after = "" if whole or fresh else _first_open(one)
         found = log.heads(self.store, one.name, after)
-        changed = {run for run, k in found.items() if one.heads.get(run) != k}
+        anew = one.job.ranked_by != by  # by another metric or rule
+        changed = {run for run, k in found.items() if anew or one.heads.get(run) != k}
         one.heads |= found
         again = {r.id for r in one.rows.values() if r.state == RUNNING and r.session in moved}
         self._rows(one, one.job, changed | again, everything=fresh)
@@ -184,31 +198,46 @@ class LiveStore:
         for (index, run), facts in zip(named, self._all_facts(one, named, runs), strict=True):
             held = tuple(dict.fromkeys([*shared, *tags[run]])) if run in tags else shared
             self._keep(one, row_of(job, run, index, facts, tags=held, trashed=run in trashed))
+            if len(one.rows) % STRIDE == 0 and self._may_wait(one):
+                self._give_way()
+
+    def _may_wait(self, one: LiveSweep) -> bool:
+        """Whether whoever is looking has a screen full of rows."""
+        asked = self.sweeps.get(self.asked, one) if self.asked else one
+        return asked.whole or len(asked.rows) >= FIRST
 
     def _all_facts(
         self, one: LiveSweep, named: Sequence[tuple[int, str]], runs: set[str]
     ) -> Iterator[dict[str, Any]]:
         alive = _Beats(self.store, self._stale)
-        ends = PackedRuns(self.store, one.name, one.heads) if len(runs) >= packing.RUNS else None
-        if self._at_once == 1 or len(runs) - len(ends or ()) < self._at_once:
-            yield from (self._facts(one, run, runs, alive, ends) for _, run in named)
+        by = one.job.ranked_by if one.job else None
+        many = len(runs) >= packing.RUNS
+        ends = PackedRuns(self.store, one.name, one.heads, by.name if by else None) if many else None
+        if self._at_once == 1 or len(runs) - (ends.count() if ends else 0) < self._at_once:
+            yield from (self._facts(one, run, runs, alive, ends, by) for _, run in named)
             return
         with ThreadPoolExecutor(self._at_once) as pool:
-            yield from pool.map(lambda pair: self._facts(one, pair[1], runs, alive, ends), named)
+            yield from pool.map(lambda pair: self._facts(one, pair[1], runs, alive, ends, by), named)
 
     def _facts(
-        self, one: LiveSweep, run: str, changed: set[str], alive: Alive, ends: PackedRuns | None
+        self,
+        one: LiveSweep,
+        run: str,
+        changed: set[str],
+        alive: Alive,
+        ends: PackedRuns | None,
+        by: Objective | None,
     ) -> dict[str, Any]:
-        """`ends`: what segments say of runs that have ended."""
+        """`ends`: what segments say of runs that have ended; `by`: what runs are ranked by."""
         if found := ends and ends.of(run):
-            return {**end_facts(found[0]), "params": found[1]}
+            return {**end_facts(found[0], by), "params": found[1]}
         known = one.rows.get(run)
         if known is not None and run not in changed:
             return {name: getattr(known, name) for name in _FACTS}
         if run not in one.heads:
             return {"state": QUEUED}
         try:
-            return facts_of(self.store, RunKey(one.name, run), one.heads, alive)
+            return facts_of(self.store, RunKey(one.name, run), one.heads, alive, by)
         except Exception as error:
             if isinstance(error, StoreError):
                 raise
@@ -229,14 +258,19 @@ _FACTS = [
     "params",
     "state",
     "metrics",
+    "judged",
     "attempt",
     "host",
     "step",
     "started",
     "seconds",
+    "earlier",
+    "began",
     "failure",
     "stop",
     "paused_by",
+    "rung",
+    "why",
     "beat_age",
     "stale",
     "session",
@@ -254,7 +288,7 @@ _FACTS = [
 class _Beats(Alive):
     """Heartbeats, by what this reader has seen of them: it writes no probe."""
 
-    def __init__(self, store: Store, stale: set[str]) -> None:
+    def __init__(self, store: Store, stale: frozenset[str]) -> None:
         super().__init__(store)
         self._standing = stale
 
@@ -274,12 +308,13 @@ def _old(store: Store, lease: float) -> set[str]:
         return set()
 
 
-def _marks(store: Store, name: str) -> tuple[str, ...]:
+def _marks(store: Store, name: str) -> tuple[tuple[str, ...], float]:
+    """Names of the newest objects that shape a sweep, and when its newest version was submitted."""
     prefixes = (layout.tags(name), layout.trash(name), layout.halts(name), layout.journal(name))
-    return (
-        sweeps.stamp(store, name),
-        *(max((e.key for e in store.list(p)), default="") for p in prefixes),
-    )
+    specs = list(store.list(layout.specs(name)))
+    stamp = max((f"{entry.key} {entry.etag}" for entry in specs), default="")
+    newest = (max((entry.key for entry in store.list(prefix)), default="") for prefix in prefixes)
+    return (stamp, *newest), max((entry.modified for entry in specs), default=0.0)
 
 
 def _first_open(one: LiveSweep) -> str:

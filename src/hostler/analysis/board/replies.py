@@ -6,24 +6,17 @@ import asyncio
 import re
 from bisect import bisect_right
 from collections.abc import AsyncIterator, Callable, Sequence
-from dataclasses import asdict
 from typing import Any
 
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 
 from hostler.analysis.board import shape
-from hostler.analysis.board.live import LiveSweep
+from hostler.analysis.board.live import FIRST, LiveSweep
 from hostler.analysis.board.watcher import Watcher
 from hostler.analysis.plain import dumps
-from hostler.analysis.spend import spend
 from hostler.errors import HostlerError, MissingError, UsageError
 from hostler.records.rows import Row
-from hostler.records.run import heartbeats, run_details
-from hostler.records.run.log import RunKey
-from hostler.records.sweep import error_groups
-from hostler.spec.params import flatten
-from hostler.store import Store
 
 _SPAN = re.compile(r"(\d{1,12})(?:-(\d{1,12}))?", re.ASCII)
 
@@ -69,23 +62,27 @@ def as_json(answer: Callable[[Request], Any]) -> Callable[[Request], Response]:
     return respond
 
 
-def as_deed(act: Callable[[Sequence[str]], Any]) -> Callable[[Request], Any]:
+def as_deed(act: Callable[[Sequence[str], dict[str, Any]], Any]) -> Callable[[Request], Any]:
+    """An act on the runs that a request names; the act gets the rest of it, too."""
+
     async def respond(request: Request) -> Response:
         try:
-            body = await request.json()
-            runs = [str(run) for run in body["runs"]]
+            body = dict(await request.json())
+            runs = [str(run) for run in body.pop("runs")]
         except (ValueError, KeyError, TypeError, RecursionError):  # nested deeper than Python reads
             return Response(b'{"error":"name the runs"}', 400, media_type="application/json")
         except ClientDisconnect:  # nobody is there to be answered
             return Response(status_code=400)
-        return await asyncio.to_thread(_respond, lambda: act(runs))
+        return await asyncio.to_thread(_respond, lambda: act(runs, body))
 
     return respond
 
 
-def _respond(answer: Callable[[], Any]) -> Response:
+def _respond(
+    answer: Callable[[], Any], encode: Callable[[Any], bytes] = dumps, kind: str = "application/json"
+) -> Response:
     try:
-        return Response(dumps(answer()), media_type="application/json")
+        return Response(encode(answer()), media_type=kind)
     except (HostlerError, OSError) as error:
         return failed(error)
 
@@ -95,13 +92,21 @@ def failed(error: HostlerError | OSError) -> Response:
     return Response(dumps({"error": str(error)}), status, media_type="application/json")
 
 
+def as_numbers(answer: Callable[[Request], bytes]) -> Callable[[Request], Response]:
+    """An answer as bytes that the page reads as columns of numbers."""
+
+    def respond(request: Request) -> Response:
+        return _respond(lambda: answer(request), lambda data: data, "application/octet-stream")
+
+    return respond
+
+
 # The rows of a sweep on their way to a page: the first ones at once, the rest as they are read.
 #
 # A line of JSON is a part of the table, by column. Rows that change later come with the stream of changes: a
 # page listens from the version that the first line names.
 
 
-FIRST = 100  # rows that fill a screen
 PART = 2500  # rows of a line after that
 POLL = 0.01  # seconds between two looks at how far the reading has come
 
@@ -128,63 +133,3 @@ async def lines(watcher: Watcher, one: LiveSweep) -> AsyncIterator[bytes]:
 def _line(one: LiveSweep, rows: Sequence[Row], version: int, last: bool) -> bytes:
     total = max(one.expected - one.hidden, 0)
     return dumps({"version": version, "total": total, "last": last, **shape.table(rows)}) + b"\n"
-
-
-# Answers to the page besides the rows: a run, a comparison, errors, workers and their spend.
-
-
-def run(store: Store, key: RunKey) -> dict[str, Any]:
-    """Everything of one run that has a page of its own."""
-    found = run_details.read(store, key)
-    ran = found.environment or {}
-    return {
-        "attempts": [{**asdict(one), "words": one.words} for one in found.tries],
-        "events": [asdict(one) for one in found.events],
-        "totals": found.metrics,
-        "checkpoints": [asdict(one) for one in found.checkpoints],
-        "outputs": [{"name": f.get("name"), "size": f.get("size")} for f in found.outputs],
-        "environment": {k: v for k, v in ran.items() if isinstance(v, (str, int, float))},
-        "command": list(ran.get("command") or found.job.command),
-        "result": found.result,
-        "failure": found.row.failure,
-        "notes": found.job.notes,
-    }
-
-
-def compare(rows: Sequence[Row]) -> dict[str, Any]:
-    """Only what differs between runs: parameters, then last values of metrics. Pure."""
-    params = _differing([flatten(row.params) for row in rows])
-    metrics = [{n: v for n, v in r.metrics.items() if not n.startswith("system/")} for r in rows]
-    facts = _differing([{"state": r.state, "host": r.host, "code": r.code[:12]} for r in rows])
-    return {
-        "runs": [{"id": r.id, "name": r.name} for r in rows],
-        "same": sum(1 for _ in flatten(rows[0].params)) - len(params) if rows else 0,
-        "params": params,
-        "facts": facts,
-        "metrics": _differing(metrics),
-    }
-
-
-def _differing(records: Sequence[dict[str, Any]]) -> dict[str, list[Any]]:
-    names = dict.fromkeys(name for record in records for name in record)
-    columns = {name: [record.get(name) for record in records] for name in names}
-    return {name: cells for name, cells in columns.items() if len({repr(c) for c in cells}) > 1}
-
-
-def errors(store: Store, rows: Sequence[Row]) -> list[dict[str, Any]]:
-    ours = [row for row in rows if not row.trashed]
-    return [asdict(group) for group in error_groups.groups(list(error_groups.failed(store, ours)))]
-
-
-def workers(store: Store) -> dict[str, Any]:
-    """Workers with a heartbeat, and their cost as far as it is known."""
-    found = []
-    for session in heartbeats.etags(store):
-        try:
-            beat = heartbeats.read(store, session)
-        except HostlerError:  # written by a newer version, or damaged
-            continue
-        if beat is not None:
-            kept = {n: v for n, v in beat.items() if isinstance(v, (str, int, float, bool))}
-            found.append({**kept, "session": session, "runs": list(beat.get("runs") or {})})
-    return {"workers": found, "spend": spend(store)}

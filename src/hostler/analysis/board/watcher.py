@@ -17,6 +17,8 @@ NEAR, FAR = 0.5, 5.0  # seconds between two looks: at a folder, at a store that 
 AT_ONCE = 32  # reads of a bucket
 MOMENT = 0.4  # seconds a first view waits for the whole of it
 STEP = 0.01  # seconds between two questions how far it is
+QUIET = 0.08  # seconds without a request after which the reading goes on
+GIVEN = 0.5  # seconds that one look gives to requests at most
 SHARE = 5  # a look that takes long is taken more rarely: one part looking, so many parts waiting
 
 
@@ -24,7 +26,8 @@ class Watcher:
     """`viewers` is how many pages are open; without any the store is left alone."""
 
     def __init__(self, store: Store, *, near: bool, clock: Callable[[], float] = time.monotonic) -> None:
-        self.live = LiveStore(store, clock, at_once=1 if near else AT_ONCE)
+        self.live = LiveStore(store, clock, at_once=1 if near else AT_ONCE, give_way=self._give_way)
+        self._noticed, self._given = -QUIET, 0.0
         self._store, self._clock = store, clock
         self._every = NEAR if near else FAR
         self._viewers = 0
@@ -65,6 +68,15 @@ class Watcher:
         one = self.live.sweeps.get(sweep)
         return one is not None and (one.whole or bool(one.rows))
 
+    def notice(self) -> None:
+        """Note a request that somebody waits for: one thread at a time runs, and a look gives way to it."""
+        self._noticed = self._clock()
+
+    def _give_way(self) -> None:
+        while self._given < GIVEN and self._clock() < self._noticed + QUIET and not self._over.is_set():
+            self._over.wait(STEP)
+            self._given += STEP
+
     def enter(self) -> None:
         with self._lock:
             self._viewers += 1
@@ -83,7 +95,7 @@ class Watcher:
 
     def _loop(self) -> None:
         while not self._over.is_set():
-            begun = self._clock()
+            begun, self._given = self._clock(), 0.0
             if self.writable:
                 dead_scripts.deliver(self._store, warn)
             self.live.look()

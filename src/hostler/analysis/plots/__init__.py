@@ -1,6 +1,6 @@
 """Plots of runs: pure functions from runs to a chart, and two ways to draw one.
 
-`draw(store, kind, sweep, ...)` makes a chart; `save(chart, path)` writes PNG, SVG or HTML.
+`draw(store, kind, sweep, ...)` makes a chart; `save(chart, path)` writes PNG, SVG, PDF or HTML.
 
 drawing.py          the kinds of plots by name
 look.py             options of a plot
@@ -14,6 +14,8 @@ slices.py           a metric along one parameter, or over two
 parallel.py         parallel coordinates
 importance.py       share of a metric's variance that each parameter explains
 with_matplotlib.py  a chart as PNG, SVG or PDF
+label_fit.py        labels that fit: wrapped, turned, thinned
+styles.py           style files of matplotlib
 with_plotly.py      a chart for plotly.js
 page.py             an HTML page that needs nothing else
 save.py             a chart into a file

@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 
-from hostler.analysis.plots.source import Curve, PlotRun, PlotSource, newest
+from hostler.analysis.plots.source import PlotRun, PlotSource, PlottedCurve, newest
 from hostler.analysis.stack import SegmentStack
 from hostler.errors import DamagedError, MissingError, NewerFormatError
 from hostler.records.checkpoint import archive
@@ -47,14 +47,15 @@ def _seen(one: ArchivedRun, terms: ArchiveTerms) -> PlotRun:
         metrics=record["values"],
         metric=terms.metric,
         goal=terms.goal,
+        judged=one.judged,
     )
     return PlotRun(row, flatten(record["params"]), one.value, int(record.get("round") or 1))
 
 
 def _reader(
     store: Store, kept: Sequence[ArchivedRun], metric: str
-) -> Callable[[Iterable[str], str], Sequence[Curve]]:
-    def read(ids: Iterable[str], x: str) -> Sequence[Curve]:
+) -> Callable[[Iterable[str], str], Sequence[PlottedCurve]]:
+    def read(ids: Iterable[str], x: str) -> Sequence[PlottedCurve]:
         known = {"step", "time", *(name for one in kept for name in one.record["values"])}
         if x not in known:
             raise MissingError(
@@ -67,7 +68,7 @@ def _reader(
     return read
 
 
-def _curve(store: Store, one: ArchivedRun, metric: str, x: str) -> Curve | None:
+def _curve(store: Store, one: ArchivedRun, metric: str, x: str) -> PlottedCurve | None:
     try:
         stack = SegmentStack(one.sweep, [archive.curves(store, one.run)], [0])
     except (NotFound, DamagedError, NewerFormatError):  # removed right now, or of no use
@@ -78,11 +79,11 @@ def _curve(store: Store, one: ArchivedRun, metric: str, x: str) -> Curve | None:
 
     steps, values = part(metric, "steps"), part(metric, "values")
     if x == "step":
-        return Curve(one.run, steps, values)
+        return PlottedCurve(one.run, steps, values)
     if x == "time":
         times = part(metric, "times")
         begun = min(times, default=math.nan)
-        return Curve(one.run, [time - begun for time in times], values)
+        return PlottedCurve(one.run, [time - begun for time in times], values)
     others = sorted(zip(part(x, "steps"), part(x, "values"), strict=True), key=lambda pair: pair[0])
     at, of = [step for step, _ in others], [value for _, value in others]
-    return Curve(one.run, [newest(at, of, step) for step in steps], values)
+    return PlottedCurve(one.run, [newest(at, of, step) for step in steps], values)

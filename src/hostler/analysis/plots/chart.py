@@ -28,6 +28,7 @@ STATES = {
     "diverged": "#c8702a",
     "running": "#3a78b5",
     "paused": "#b59a2b",
+    "paused at a rung": "#97a1a6",
     "queued": "#c9ced1",
     "unreadable": "#7a1f1a",
 }
@@ -48,6 +49,7 @@ class Axis:
     low: float | None = None
     high: float | None = None
     marks: tuple[tuple[float, str], ...] = ()  # where, what: for values that are no numbers
+    hidden: bool = False
 
 
 @dataclass(frozen=True)
@@ -106,9 +108,23 @@ class Heat:
     y: Sequence[float]
     z: Sequence[Sequence[float]]
     title: str = ""
+    cells: bool = False  # one colour for each place: nothing lies between two categories
 
 
-Mark = Polyline | ShadedArea | Points | Bars | Heat
+@dataclass(frozen=True)
+class Labels:
+    """Texts at places of a panel: `across` and `up` name the side of a text that is there, `offset` the
+    points between."""
+
+    x: Sequence[float]
+    y: Sequence[float]
+    texts: Sequence[str]
+    across: str = "center"
+    up: str = "center"
+    offset: tuple[float, float] = (0.0, 0.0)
+
+
+Mark = Polyline | ShadedArea | Points | Bars | Heat | Labels
 
 
 @dataclass(frozen=True)
@@ -127,6 +143,7 @@ class Chart:
     note: str = ""  # what is not shown, or how something was computed
     scale: str = ""  # title of the colours of points that have values
     legend: bool = True
+    wide: bool = False  # needs the width of a page, not of a column
     facts: Mapping[str, object] = field(default_factory=dict)
 
     @property

@@ -8,8 +8,9 @@ from statistics import fmean, pstdev
 
 from hostler.analysis.plots.chart import GREY, PALETTE, Chart, Panel, Polyline, ShadedArea, empty, is_drawable
 from hostler.analysis.plots.look import Look
-from hostler.analysis.plots.source import Curve, PlotRun, PlotSource, groups
+from hostler.analysis.plots.source import PlotRun, PlotSource, PlottedCurve, groups
 from hostler.analysis.thin import thin
+from hostler.spec.units import counted, show_number
 
 OTHERS = 200  # grey curves behind the best
 GRID = 200  # points of an averaged curve
@@ -28,9 +29,9 @@ def best(source: PlotSource, look: Look) -> Chart:
         _line(found[r.row.id], "", GREY, 0.8, 0.45, legend=False) for r in ranked[1:] if r.row.id in found
     ]
     if first.row.id in found:
-        lines.append(_line(found[first.row.id], f"{first.row.name}: {first.value:.6g}", PALETTE[0], 2.6))
+        lines.append(_line(found[first.row.id], f"{first.row.name}: {first.shown}", PALETTE[0], 2.6))
     left = len(ranked) - OTHERS - 1
-    note = f"{left} worse runs are not shown" if left > 0 else ""
+    note = f"{counted(left, 'worse run')} not shown" if left > 0 else ""
     return Chart(title, [_panel(source, look, lines)], note=note)
 
 
@@ -42,7 +43,12 @@ def archive(source: PlotSource, look: Look) -> Chart:
         return empty(title, source.why_none)
     found = {c.run: c for c in source.read([run.row.id for run in ranked], look.x)}
     lines = [
-        _line(found[run.row.id], f"{n + 1}. {run.row.name}: {run.value:.6g}", PALETTE[n % len(PALETTE)], 1.8)
+        _line(
+            found[run.row.id],
+            f"{n + 1}. {run.row.name}: {show_number(run.value)}",
+            PALETTE[n % len(PALETTE)],
+            1.8,
+        )
         for n, run in enumerate(ranked)
         if run.row.id in found
     ]
@@ -52,7 +58,7 @@ def archive(source: PlotSource, look: Look) -> Chart:
 def grid(source: PlotSource, look: Look) -> Chart:
     """Panels by row and column, a line for each value of the legend: the mean of its runs, with a band of one
     standard deviation where there are several."""
-    title = f"{source.label} over {look.x}"
+    title = f"{source.metric or 'metric'} over {look.x}"
     runs = [run for run in source.runs if run.row.attempt]
     curves = {c.run: c for c in source.read([run.row.id for run in runs], look.x) if len(c.x)}
     if not curves:
@@ -71,7 +77,7 @@ def grid(source: PlotSource, look: Look) -> Chart:
             marks = _averages(cells.get(column, []), look.legend, curves, colours, legend=not panels)
             panels.append(_panel(source, look, marks, ", ".join(filter(None, words))))
     left = len(panels) - PANELS
-    note = f"the last {left} panels are not shown" if left > 0 else ""
+    note = f"{counted(left, 'more panel')} not shown" if left > 0 else ""
     return Chart(title, panels[:PANELS], columns=len(across) if len(across) <= 6 else 6, note=note)
 
 
@@ -83,7 +89,7 @@ def _colours(source: PlotSource, look: Look, runs: Sequence[PlotRun]) -> dict[st
 def _averages(
     runs: Sequence[PlotRun],
     key: str | None,
-    curves: dict[str, Curve],
+    curves: dict[str, PlottedCurve],
     colours: dict[str, str],
     *,
     legend: bool,
@@ -98,12 +104,12 @@ def _averages(
             low = [m - d for m, d in zip(mean, deviation, strict=True)]
             high = [m + d for m, d in zip(mean, deviation, strict=True)]
             marks.append(ShadedArea(x, low, high, colours[name]))
-        shown = name if key else f"mean of {len(own)}"
+        shown = f"{key}={name}" if key else f"mean of {len(own)}" if len(own) > 1 else part[0].row.name
         marks.append(Polyline(x, mean, shown, colours[name], legend=legend))
     return marks
 
 
-def average(curves: Sequence[Curve]) -> tuple[list[float], list[float], list[float]]:
+def average(curves: Sequence[PlottedCurve]) -> tuple[list[float], list[float], list[float]]:
     """(x, mean, standard deviation) over curves, each counted only where it has been. Pure."""
     clean = [_finite(curve) for curve in curves]
     clean = [pair for pair in clean if pair[0]]
@@ -116,7 +122,7 @@ def average(curves: Sequence[Curve]) -> tuple[list[float], list[float], list[flo
     return [x for x, _ in kept], [fmean(v) for _, v in kept], [pstdev(v) for _, v in kept]
 
 
-def _finite(curve: Curve) -> tuple[list[float], list[float]]:
+def _finite(curve: PlottedCurve) -> tuple[list[float], list[float]]:
     pairs = sorted((x, y) for x, y in zip(curve.x, curve.y, strict=True) if is_drawable(x) and is_drawable(y))
     return [x for x, _ in pairs], [y for _, y in pairs]
 
@@ -134,7 +140,7 @@ def _at(pair: tuple[list[float], list[float]], x: float) -> float | None:
 
 
 def _line(
-    curve: Curve, name: str, colour: str, width: float, opacity: float = 1.0, *, legend: bool = True
+    curve: PlottedCurve, name: str, colour: str, width: float, opacity: float = 1.0, *, legend: bool = True
 ) -> Polyline:
     x, y = thin(curve.x, curve.y, 600 if legend else 150)
     return Polyline(x, [v if is_drawable(v) else None for v in y], name, colour, width, opacity, legend)

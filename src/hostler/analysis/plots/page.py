@@ -1,5 +1,7 @@
 """A page that opens from disk and fetches nothing: plotly.js, the plots' data and a few lines inside it.
 
+The plotly.js is the cartesian part of it, minified: `files/plotly` holds it with its licence.
+
 Only these scripts run: the page's own policy names them by their hashes. Data goes in as JSON with nothing in
 it that could end the element it stands in.
 """
@@ -16,8 +18,13 @@ from importlib.resources import files
 from typing import Any
 
 from hostler.analysis.plain import plain
+from hostler.analysis.plots.chart import Chart
 
-CONFIG = {"displaylogo": False, "responsive": True, "modeBarButtonsToRemove": ["lasso2d", "select2d"]}
+CONFIG = {
+    "displaylogo": False,
+    "responsive": True,
+    "modeBarButtonsToRemove": ["lasso2d", "select2d", "autoScale2d"],
+}
 
 
 def page(
@@ -47,9 +54,18 @@ def page(
     )
 
 
-def own(name: str) -> str:
-    """A script of ours that pages carry."""
-    return _own(name)
+def card(n: int, chart: Chart, heading: str = "h3") -> str:
+    """The place of the n-th figure, with its title above and its note below it."""
+    title, note = html.escape(words(chart.title)), html.escape(words(chart.note))
+    below = f'<figcaption class="muted">{note}</figcaption>' if note else ""
+    return (
+        f'<figure class="plot"><{heading}>{title}</{heading}>'
+        f'<div id="plot-{n}" role="group" aria-label="{title}"></div>{below}</figure>'
+    )
+
+
+def words(text: str) -> str:
+    return "".join(c if c.isprintable() else " " for c in text)
 
 
 def _hash(text: str) -> str:
@@ -68,7 +84,4 @@ def _own(name: str) -> str:
 
 @lru_cache
 def _plotly() -> str:
-    from plotly.offline import get_plotlyjs
-
-    text: str = get_plotlyjs()
-    return text.replace("</script", "<\\/script")
+    return _own("plotly/plotly-cartesian-4.1.1.min.js").replace("</script", "<\\/script")

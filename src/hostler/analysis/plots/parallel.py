@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 
-from hostler.analysis.plots.chart import Axis, Chart, Panel, Points, Polyline, empty
+from hostler.analysis.plots.chart import Axis, Chart, Labels, Panel, Polyline, empty
 from hostler.analysis.plots.importance import importances
 from hostler.analysis.plots.look import Look
 from hostler.analysis.plots.source import PlotSource, positions
+from hostler.spec.units import show_number
 
 AXES = 8
+FEW = 8  # categories that are all named
 SHADES = 20  # runs of one shade are one line, so that thousands are few
 RAMP = ((0x44, 0x3A, 0x83), (0x2C, 0x8E, 0x8C), (0xF2, 0xC1, 0x4B))
 
@@ -21,23 +24,19 @@ def parallel(source: PlotSource, look: Look) -> Chart:
     if not runs or not keys:
         return empty(title, "no finished runs differ in a parameter yet" if runs else source.why_none)
     columns: list[list[float]] = []
-    marks: list[Points] = []
-    labels: list[tuple[float, str]] = []
+    ends: list[Labels] = []
     for n, key in enumerate([*keys, source.metric]):
         last = n == len(keys)
         places, names, wide = ([r.value for r in runs], (), False) if last else positions(runs, key)
         columns.append(_unit([math.log10(v) for v in places] if wide else places))
-        low, high = _ends(places, names)
-        marks.append(Points([n, n], [0, 1], "", "#5d676a", texts=[low, high], size=5, legend=False))
-        labels.append((float(n), f"{key}: {low} … {high}"))
+        ends += _ends(n, places, columns[-1], names)
     heights = list(zip(*columns, strict=True))
     lines = _shaded(heights, source.sign)
-    frame = [Polyline([n, n], [0, 1], "", "#9aa3a6", 1, legend=False) for n in range(len(labels))]
-    axis = Axis("", low=-0.3, high=len(labels) - 0.7, marks=tuple(labels))
-    panel = Panel(
-        [*lines, *frame, *marks], axis, Axis("", low=-0.06, high=1.06, marks=((0.0, "low"), (1.0, "high")))
-    )
-    return Chart(title, [panel], note="yellow is best", legend=False)
+    frame = [Polyline([n, n], [0, 1], "", "#9aa3a6", 1, legend=False) for n in range(len(columns))]
+    marks = tuple((float(n), key) for n, key in enumerate([*keys, source.metric]))
+    across = Axis("", low=-0.4, high=len(columns) - 0.5, marks=marks)
+    panel = Panel([*lines, *frame, *ends], across, Axis("", low=-0.12, high=1.1, hidden=True))
+    return Chart(title, [panel], note="yellow is best", legend=False, wide=len(columns) > 4)
 
 
 def _telling(source: PlotSource) -> list[str]:
@@ -51,11 +50,19 @@ def _unit(values: list[float]) -> list[float]:
     return [(v - low) / (high - low) if high > low else 0.5 for v in values]
 
 
-def _ends(places: list[float], names: tuple[tuple[float, str], ...]) -> tuple[str, str]:
-    """The lowest and the highest value of an axis, in words."""
+def _ends(
+    n: int, places: list[float], heights: list[float], names: tuple[tuple[float, str], ...]
+) -> Iterator[Labels]:
+    """Values beside an axis: the lowest below, the highest above; of few categories each at its height."""
     shown = dict(names)
+    if 2 < len(shown) <= FEW:
+        at = dict(zip(places, heights, strict=True))
+        here = [(height, shown[place]) for place, height in at.items() if 0 < height < 1]
+        yield Labels([n] * len(here), [h for h, _ in here], [t for _, t in here], "left", offset=(3.0, 0.0))
     low, high = min(places), max(places)
-    return shown.get(low, f"{low:.4g}"), shown.get(high, f"{high:.4g}")
+    yield Labels([n], [0], [shown.get(low, show_number(low))], up="top", offset=(0.0, -2.0))
+    if high > low:
+        yield Labels([n], [1], [shown.get(high, show_number(high))], up="bottom", offset=(0.0, 2.0))
 
 
 def _shaded(heights: list[tuple[float, ...]], sign: int) -> list[Polyline]:

@@ -20,8 +20,11 @@ from hostler.analysis.plots.chart import (
 )
 from hostler.analysis.plots.look import Look
 from hostler.analysis.plots.source import ROUND, SWEEP, PlotRun, PlotSource, groups
+from hostler.records.rows import Row
+from hostler.records.run.log import RUNG
 from hostler.records.run.state import UNREADABLE
-from hostler.spec.states import ALL
+from hostler.spec.states import ALL, PAUSED
+from hostler.spec.units import counted, show_number
 
 
 def trend(source: PlotSource, look: Look) -> Chart:
@@ -42,7 +45,7 @@ def trend(source: PlotSource, look: Look) -> Chart:
         marks.append(Polyline(places, so_far, f"best of {name}", colour, 2.4, steps=True))
         marks += _rounds(part, so_far, colour)
     left = len(source.valued) - len(runs)
-    note = f"{left} runs that failed or diverged are left out" if left else ""
+    note = f"left out: {counted(left, 'failed or diverged run')}" if left else ""
     return Chart(title, [Panel(marks, look.axis_x("runs"), look.axis_y(source.metric))], note=note)
 
 
@@ -50,7 +53,7 @@ def _rounds(part: list[PlotRun], so_far: list[float], colour: str) -> list[Point
     last = {run.round: n for n, run in enumerate(part)}
     if len(last) < 2:
         return []
-    texts = [f"end of round {number}: {so_far[n]:.6g}" for number, n in last.items()]
+    texts = [f"end of round {number}: {show_number(so_far[n])}" for number, n in last.items()]
     places = [float(n + 1) for n in last.values()]
     return [
         Points(places, [so_far[n] for n in last.values()], "end of a round", colour, texts=texts, size=10)
@@ -58,28 +61,34 @@ def _rounds(part: list[PlotRun], so_far: list[float], colour: str) -> list[Point
 
 
 def cost(source: PlotSource, look: Look) -> Chart:
-    """Plot each run's cost against its result: money if known, else hours."""
+    """Plot each run's cost against its result: money if known, else time."""
     money = any(math.isfinite(run.cost) and run.cost > 0 for run in source.runs)
-    axis = "cost" if money else "hours"
+    longest = max((run.row.seconds or 0.0 for run in source.runs), default=0.0)
+    axis, unit = ("cost", 1.0) if money else _unit(longest)
     title = f"{source.label} against {axis}"
-    runs = [run for run in source.valued if _spent(run, money) is not None]
+    runs = [run for run in source.valued if _spent(run, money, unit) is not None]
     if not runs:
         return empty(title, "no finished runs yet" if source.valued else source.why_none)
-    sound = [run for run in source.sound if _spent(run, money) is not None]
-    spent = [_spent(run, money) or 0.0 for run in sound]
+    sound = [run for run in source.sound if _spent(run, money, unit) is not None]
+    spent = [_spent(run, money, unit) or 0.0 for run in sound]
     series: list[Polyline | Points] = []
     for n, (name, part) in enumerate(groups(runs, source.check(look.by or SWEEP))):
-        own = [_spent(run, money) or 0.0 for run in part]
+        own = [_spent(run, money, unit) or 0.0 for run in part]
         texts = [run.row.name for run in part]
         series.append(Points(own, [r.value for r in part], name, PALETTE[n % len(PALETTE)], texts=texts))
     series.append(_front(spent, [run.value for run in sound], source.sign))
     return Chart(title, [Panel(series, look.axis_x(axis), look.axis_y(source.metric))])
 
 
-def _spent(run: PlotRun, money: bool) -> float | None:
+def _unit(longest: float) -> tuple[str, float]:
+    """(the unit in which such times are read, its seconds)."""
+    return ("hours", 3600.0) if longest >= 5400 else ("minutes", 60.0) if longest >= 90 else ("seconds", 1.0)
+
+
+def _spent(run: PlotRun, money: bool, unit: float) -> float | None:
     if money:
         return run.cost if math.isfinite(run.cost) else None
-    return run.row.seconds / 3600 if run.row.seconds else None
+    return run.row.seconds / unit if run.row.seconds else None
 
 
 def _front(spent: list[float], values: list[float], sign: int) -> Polyline:
@@ -102,13 +111,21 @@ def completion(source: PlotSource, look: Look) -> Chart:
     found = groups(source.runs, key)[::-1]
     labels = [name for name, _ in found]
     bars = []
-    for state in [UNREADABLE, *reversed(ALL)]:
-        counts = [Counter(run.row.state for run in part)[state] for _, part in found]
+    for state in [UNREADABLE, *reversed(_ORDER)]:
+        counts = [Counter(_kind(run.row) for run in part)[state] for _, part in found]
         if any(counts):
             texts = [str(n) if n else "" for n in counts]
             bars.append(Bars(labels, counts, state, STATES[state], texts))
     done = sum(run.row.state == "done" for run in source.runs)
     return Chart(title, [Panel(bars[::-1], Axis("runs"))], note=f"{done} of {len(source.runs)} done")
+
+
+PARKED = "paused at a rung"  # by a pruner: nobody is waited for, unlike where a person has paused it
+_ORDER = [kind for state in ALL for kind in ((state, PARKED) if state == PAUSED else (state,))]
+
+
+def _kind(row: Row) -> str:
+    return PARKED if row.state == PAUSED and row.paused_by == RUNG else row.state
 
 
 def _natural(source: PlotSource) -> str:

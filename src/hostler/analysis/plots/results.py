@@ -1,4 +1,4 @@
-"""Results by section, or by any parameter: every run a point, the mean of each group a line."""
+"""Results by section, or by any parameter: every run a point, the mean of groups of several a line."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from statistics import fmean
 from hostler.analysis.plots.chart import GREY, PALETTE, Chart, Panel, Points, Polyline, empty
 from hostler.analysis.plots.look import Look
 from hostler.analysis.plots.source import SECTION, PlotSource, groups, label, positions
+from hostler.spec.units import counted
 
 
 def results(source: PlotSource, look: Look) -> Chart:
@@ -20,10 +21,14 @@ def results(source: PlotSource, look: Look) -> Chart:
     series: list[Polyline | Points] = []
     for n, (name, part) in enumerate(lines):
         colour = PALETTE[n % len(PALETTE)]
-        means = [(at[own[0].row.id], fmean(run.value for run in own)) for _, own in groups(part, key)]
-        series.append(
-            Polyline([x for x, _ in means], [y for _, y in means], name or "mean", colour if name else GREY)
-        )
+        means = [
+            (at[own[0].row.id], fmean(run.value for run in own))
+            for _, own in groups(part, key)
+            if len(own) > 1  # of a single run the mean is its point
+        ]
+        if means:
+            line = ([x for x, _ in means], [y for _, y in means])
+            series.append(Polyline(*line, f"mean, {name}" if name else "mean", colour if name else GREY))
         series.append(
             Points(
                 [at[run.row.id] for run in part],
@@ -31,11 +36,10 @@ def results(source: PlotSource, look: Look) -> Chart:
                 name or "runs",
                 colour,
                 texts=[f"{run.row.name}  {key}={label(run.at(key))}" for run in part],
-                legend=not name,
             )
         )
     missing = len(source.runs) - len(runs)
-    note = f"{missing} runs without a value are not shown" if missing else ""
+    note = f"not shown: {counted(missing, 'run')} without a value" if missing else ""
     return Chart(title, [Panel(series, look.axis_x(key, marks, wide), look.axis_y(source.metric))], note=note)
 
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from itertools import pairwise
+from statistics import fmean
 from typing import Any
 
 import numpy as np
@@ -11,11 +13,13 @@ import numpy as np
 from hostler.analysis.plots.chart import PALETTE, Chart, Heat, Panel, Points, empty
 from hostler.analysis.plots.importance import importances
 from hostler.analysis.plots.look import Look
-from hostler.analysis.plots.source import PlotSource, label, positions
+from hostler.analysis.plots.source import PlotRun, PlotSource, groups, label, positions, short
 from hostler.errors import UsageError
+from hostler.spec.units import counted, show_number
 
 PANELS = 12
 CELLS = 40
+RANGES = 8  # of many numbers beside categories
 
 
 def slices(source: PlotSource, look: Look) -> Chart:
@@ -33,7 +37,7 @@ def slices(source: PlotSource, look: Look) -> Chart:
         points = Points(places, [r.value for r in runs], "", PALETTE[0], order, texts, legend=False)
         panels.append(Panel([points], look.axis_x(key, marks, wide), look.axis_y(source.metric)))
     left = len(keys) - PANELS
-    note = f"{left} more parameters are not shown; --keys chooses" if left > 0 else ""
+    note = f"{counted(left, 'more parameter')} not shown; --keys chooses" if left > 0 else ""
     return Chart(title, panels, columns=min(3, len(panels)), note=note, scale="run", legend=False)
 
 
@@ -52,8 +56,10 @@ def contour(source: PlotSource, look: Look) -> Chart:
         return empty(title, source.why_none)
     (xs, x_marks, x_wide), (ys, y_marks, y_wide) = positions(runs, keys[0]), positions(runs, keys[1])
     values = [run.value for run in runs]
+    if x_marks or y_marks:
+        return _cells(title, source, look, keys)
     heat = _surface(xs, ys, values, x_wide, y_wide, source.metric)
-    texts = [f"{run.row.name}: {run.value:.6g}" for run in runs]
+    texts = [f"{run.row.name}: {show_number(run.value)}" for run in runs]
     dots = Points(xs, ys, "runs", "#1c2326", texts=texts, size=5, legend=False)
     across, up = look.axis_x(keys[0], x_marks, x_wide), look.axis_x(keys[1], y_marks, y_wide)
     return Chart(
@@ -62,6 +68,37 @@ def contour(source: PlotSource, look: Look) -> Chart:
         note="between runs: a mean weighted by closeness",
         legend=False,
     )
+
+
+def _cells(title: str, source: PlotSource, look: Look, keys: Sequence[str]) -> Chart:
+    """A cell for each pair of values, coloured by the mean of its runs: nothing lies between categories."""
+    runs = source.valued
+    (across, x_marks), (up, y_marks) = _places(runs, keys[0]), _places(runs, keys[1])
+    held: dict[tuple[int, int], list[float]] = {}
+    for run, x, y in zip(runs, across, up, strict=True):
+        held.setdefault((x, y), []).append(run.value)
+    z = [
+        [fmean(held[x, y]) if (x, y) in held else math.nan for x in range(len(x_marks))]
+        for y in range(len(y_marks))
+    ]
+    places = [place for place, _ in x_marks], [place for place, _ in y_marks]
+    heat = Heat(places[0], places[1], z, source.metric, cells=True)
+    several = any(len(values) > 1 for values in held.values())
+    note = "a cell is the mean of its runs" if several else ""
+    panel = Panel([heat], look.axis_x(keys[0], x_marks), look.axis_x(keys[1], y_marks))
+    return Chart(title, [panel], note=note, legend=False)
+
+
+def _places(runs: Sequence[PlotRun], key: str) -> tuple[list[int], tuple[tuple[float, str], ...]]:
+    """(the cell of each run, names of cells): a value each, or of many numbers ranges of equal count."""
+    found = groups(runs, key)
+    if len(found) > RANGES and not positions(runs, key)[1]:
+        ordered = [run for _, part in found for run in part]
+        bounds = [n * len(ordered) // RANGES for n in range(RANGES + 1)]
+        parts = [ordered[a:b] for a, b in pairwise(bounds) if b > a]
+        found = [(f"{short(part[0].at(key))} – {short(part[-1].at(key))}", part) for part in parts]
+    place = {run.row.id: n for n, (_, part) in enumerate(found) for run in part}
+    return [place[run.row.id] for run in runs], tuple((float(n), name) for n, (name, _) in enumerate(found))
 
 
 def _two(source: PlotSource) -> list[str]:

@@ -18,10 +18,13 @@ from hostler.analysis.sheet import Sheet
 from hostler.errors import MissingError, UsageError
 from hostler.records.rows import Row
 from hostler.records.sweep import sweeps
+from hostler.spec.job import Objective
 from hostler.spec.nearest import did_you_mean
 from hostler.spec.params import flatten
+from hostler.spec.ranking import BEST, KEPT, LAST
 from hostler.spec.scalars import text
 from hostler.spec.states import DIVERGED, FAILED
+from hostler.spec.units import show_number
 from hostler.store import Store
 
 SECTION, ROUND, SWEEP, STATE = "section", "round", "sweep", "state"  # besides parameters, what groups runs
@@ -29,13 +32,19 @@ SECTION, ROUND, SWEEP, STATE = "section", "round", "sweep", "state"  # besides p
 
 @dataclass(frozen=True)
 class PlotRun:
-    """A run as a plot sees it."""
+    """A run as a plot sees it; its row is judged by the plot's metric."""
 
     row: Row
     params: Mapping[str, Any]
-    value: float = math.nan  # of the metric
+    value: float = math.nan  # of the metric, as the run is ranked by it
     round: int = 1
     cost: float = math.nan
+
+    @property
+    def shown(self) -> str:
+        """Its value, and which one that is, as `0.913 (best, step 40)`."""
+        which = f" ({self.row.judged.shown})" if self.row.judged else ""
+        return f"{show_number(self.value)}{which}"
 
     def at(self, key: str) -> Any:
         """Its value of a parameter, or what else runs are grouped by; None where it has none."""
@@ -46,7 +55,7 @@ class PlotRun:
 
 
 @dataclass(frozen=True)
-class Curve:
+class PlottedCurve:
     run: str
     x: Sequence[float]
     y: Sequence[float]
@@ -61,12 +70,14 @@ class PlotSource:
     goal: str
     title: str
     keys: tuple[str, ...] = ()  # parameters, in the order of the file
-    read: Callable[[Iterable[str], str], Sequence[Curve]] = field(default=lambda ids, x: ())
+    read: Callable[[Iterable[str], str], Sequence[PlottedCurve]] = field(default=lambda ids, x: ())
 
     @property
     def label(self) -> str:
-        """The metric in a title; there may be none yet."""
-        return self.metric or "metric"
+        """The metric in a title, and which value of it where that is not the last; there may be none yet."""
+        kinds = sorted({run.row.judged.of for run in self.valued if run.row.judged})
+        which = f" ({' or '.join(kinds)})" if kinds and kinds != [LAST] else ""
+        return f"{self.metric}{which}" if self.metric else "metric"
 
     @property
     def sign(self) -> int:
@@ -117,21 +128,24 @@ def source(
     metric: str | None = None,
     goal: str | None = None,
     best: bool = False,
+    of: str | None = None,
 ) -> PlotSource:
-    """The runs of these sweeps (of all, if none is named). `best`: each run's best value, not its last."""
+    """The runs of these sweeps (of all, if none is named), ranked as their sweeps say, or by this rule;
+    `best`: by each run's best value."""
     rows = chosen(store, sweep)
     names = list(dict.fromkeys(row.sweep for row in rows))
     jobs = {name: sweeps.load(store, name) for name in names}
     name = _metric(rows, metric)
-    way = goal or _goal(rows, name)
-    made = frame_reader.sheets(store, names)
-    known = _params(made)
-    values = _bests(made, name) if best else {row.id: row.metrics.get(name, math.nan) for row in rows}
+    way, rule = goal or _goal(rows, name), BEST if best else of
+    if name and (goal or rule or any(row.metric != name for row in rows)):
+        own = next((one.of for job in jobs.values() for one in job.looked_at if one.name == name), KEPT)
+        rows = chosen(store, sweep, by=Objective(name, way, rule or own))
+    known = _params(frame_reader.sheets(store, names))
     runs = [
         PlotRun(
             row,
             {**(given := flatten(row.params)), **_others(known.get(row.id, {}), given)},
-            _number(values.get(row.id)),
+            row.judged.value if row.judged else math.nan,
             jobs[row.sweep].round(row.index) or 1,
             _number(row.cost),
         )
@@ -167,15 +181,6 @@ def _number(value: Any) -> float:
     return float(value) if isinstance(value, (int, float)) else math.nan
 
 
-def _bests(made: Iterable[Sheet], metric: str) -> dict[str, float]:
-    found: dict[str, float] = {}
-    for one in made:
-        if metric in one.totals:
-            best = one.totals[metric][1].tolist()
-            found |= {run: _number(value) for run, value in zip(one.facts["run"], best, strict=True)}
-    return found
-
-
 def _params(made: Iterable[Sheet]) -> dict[str, dict[str, Any]]:
     """run → its parameters as a frame has them: those it was given, chose, or had by default."""
     found: dict[str, dict[str, Any]] = {}
@@ -199,8 +204,8 @@ def _others(known: Mapping[str, Any], given: Mapping[str, Any]) -> dict[str, Any
 
 def _reader(
     store: Store, names: Sequence[str], metric: str, logged: Sequence[str]
-) -> Callable[[Iterable[str], str], Sequence[Curve]]:
-    def read(ids: Iterable[str], x: str) -> Sequence[Curve]:
+) -> Callable[[Iterable[str], str], Sequence[PlottedCurve]]:
+    def read(ids: Iterable[str], x: str) -> Sequence[PlottedCurve]:
         known = ["step", "time", *logged]
         if x not in known and not x.startswith("system/"):
             raise MissingError(
@@ -214,7 +219,7 @@ def _reader(
         for run, part in table.groupby("run", sort=False):
             own = part[part["metric"] == metric]
             xs = _xs(part, own, x)
-            found.append(Curve(str(run), xs, [float(v) for v in own["value"]]))
+            found.append(PlottedCurve(str(run), xs, [float(v) for v in own["value"]]))
         return found
 
     return read
@@ -242,13 +247,21 @@ def label(value: Any) -> str:
     return "none" if value is None else text(value)
 
 
+def short(value: Any) -> str:
+    """A value in a legend or a title."""
+    return show_number(value) if isinstance(value, float) else label(value)
+
+
 def groups(runs: Iterable[PlotRun], key: str) -> list[tuple[str, list[PlotRun]]]:
-    """Runs by their value of a key: numbers in order, then texts."""
+    """Runs by their value of a key: numbers in order, then texts; names are short where that tells apart."""
+    runs = list(runs)
+    alike = len({short(run.at(key)) for run in runs}) < len({label(run.at(key)) for run in runs})
+    named = label if alike else short
     found: dict[str, list[PlotRun]] = {}
     order: dict[str, tuple[int, float, str]] = {}
     for run in runs:
         value = run.at(key)
-        name = label(value)
+        name = named(value)
         found.setdefault(name, []).append(run)
         order[name] = (0, float(value), name) if _is_number(value) else (2 if value is None else 1, 0.0, name)
     return [(name, found[name]) for name in sorted(found, key=order.__getitem__)]
@@ -260,13 +273,10 @@ def positions(runs: Sequence[PlotRun], key: str) -> tuple[list[float], tuple[tup
     values = [run.at(key) for run in runs]
     if values and all(_is_number(v) for v in values):
         return [float(v) for v in values], (), spread(values)
-    names = [name for name, _ in groups(runs, key)]
-    place = {name: n for n, name in enumerate(names)}
-    return (
-        [float(place[label(v)]) for v in values],
-        tuple((float(n), name) for name, n in place.items()),
-        False,
-    )
+    found = groups(runs, key)
+    place = {run.row.id: float(n) for n, (_, part) in enumerate(found) for run in part}
+    marks = tuple((float(n), name) for n, (name, _) in enumerate(found))
+    return [place[run.row.id] for run in runs], marks, False
 
 
 def spread(values: Sequence[float]) -> bool:

@@ -15,6 +15,7 @@ from hostler.analysis.plots.chart import (
     Bars,
     Chart,
     Heat,
+    Labels,
     Mark,
     Panel,
     Points,
@@ -22,40 +23,61 @@ from hostler.analysis.plots.chart import (
     ShadedArea,
     is_drawable,
 )
+from hostler.analysis.plots.label_fit import middle
 
-GAP = 0.09
+GAP, SIDE = 0.5, 0.3  # between panels, of a panel: above each other, beside each other
+LEGEND = 12  # names in a legend
+LINE = 19  # pixels of a line of it
 RAMP = [[0, "#443a83"], [0.5, "#2c8e8c"], [1, "#f2c14b"]]
 
 
-def figure(chart: Chart, *, height: int | None = None) -> dict[str, Any]:
-    """`data` and `layout` for Plotly.newPlot."""
+def figure(chart: Chart) -> dict[str, Any]:
+    """`data` for Plotly.newPlot, a `layout` for a wide page, and one for a `narrow` page, whose panels stand
+    under each other. Title and note are the page's."""
+    data: list[dict[str, Any]] = []
+    for n, panel in enumerate(chart.panels):
+        suffix = "" if n == 0 else str(n + 1)
+        for mark in panel.marks:
+            for trace in _traces(mark, chart):
+                data.append({**trace, "xaxis": f"x{suffix}", "yaxis": f"y{suffix}"})
+    return {"data": data, "layout": _layout(chart, chart.columns, 1000), "narrow": _layout(chart, 1, 300)}
+
+
+def _layout(chart: Chart, columns: int, width: int) -> dict[str, Any]:
+    rows = max(1, -(-len(chart.panels) // columns))
+    marks = [m for m in chart.panels[0].marks if getattr(m, "name", "") and getattr(m, "legend", True)]
+    names = [str(getattr(m, "name", "")) for m in marks]
+    shown = chart.legend and 0 < len(names) <= LEGEND
+    few = max((len(m.labels) for p in chart.panels for m in p.marks if isinstance(m, Bars)), default=0)
+    tall = 90 + 34 * few if few else 250 * rows + 70
+    below = -54 / (tall - 56)  # of the panels' height, past ticks and title
     layout: dict[str, Any] = {
-        "title": {"text": words(chart.title), "x": 0.01, "font": {"size": 16}},
-        "height": height or max(380, 300 * chart.rows + 90),
-        "margin": {"l": 64, "r": 24, "t": 54, "b": 56},
-        "showlegend": chart.legend,
+        "height": min(2400, tall + (7 + LINE * _legend_lines(names, width) if shown else 0)),
+        "margin": {"l": 56, "r": 16, "t": 26 if any(panel.title for panel in chart.panels) else 12, "b": 44},
+        "showlegend": shown,
+        "legend": {"orientation": "h", "x": 0, "y": below, "yanchor": "top", "font": {"size": 12}},
         "barmode": "stack",
         "hovermode": "closest",
         "paper_bgcolor": "rgba(0,0,0,0)",
         "plot_bgcolor": "rgba(0,0,0,0)",
         "annotations": [],
     }
-    data: list[dict[str, Any]] = []
     for n, panel in enumerate(chart.panels):
         suffix = "" if n == 0 else str(n + 1)
-        x, y = _domain(n % chart.columns, chart.columns), _domain(n // chart.columns, chart.rows)
-        up = [1 - y[1], 1 - y[0]]
-        there = {"visible": chart.has_marks}
+        x, y = _domain(n % columns, columns, SIDE), _domain(n // columns, rows, GAP * 3 / max(3, rows))
+        up, there = [1 - y[1], 1 - y[0]], {"visible": chart.has_marks}
         layout[f"xaxis{suffix}"] = {**_axis(panel.x), **there, "domain": x, "anchor": f"y{suffix}"}
-        layout[f"yaxis{suffix}"] = {**_axis(panel.y, panel), **there, "domain": up, "anchor": f"x{suffix}"}
+        seen = {"visible": chart.has_marks and not panel.y.hidden}
+        layout[f"yaxis{suffix}"] = {**_axis(panel.y, panel), **seen, "domain": up, "anchor": f"x{suffix}"}
         if panel.title:
             layout["annotations"].append(_title(panel.title, sum(x) / 2, up[1]))
-        for mark in panel.marks:
-            for trace in _traces(mark, chart):
-                data.append({**trace, "xaxis": f"x{suffix}", "yaxis": f"y{suffix}"})
-    if chart.note:
-        layout["annotations"].append(_note(chart.note, bare=not data))
-    return {"data": data, "layout": layout}
+    return layout
+
+
+def _legend_lines(names: Sequence[str], width: int) -> int:
+    """Lines of a legend below panels of so many pixels: it has columns, as wide as its longest name."""
+    widest = 48 + 7 * max(map(len, names))
+    return -(-len(names) // max(1, width // widest))
 
 
 def words(text: str) -> str:
@@ -66,8 +88,8 @@ def _printable(text: str) -> str:
     return "".join(c if c.isprintable() else " " for c in text)[:300]
 
 
-def _domain(n: int, count: int) -> list[float]:
-    gap = GAP if count > 1 else 0.0
+def _domain(n: int, count: int, between: float) -> list[float]:
+    gap = between / count if count > 1 else 0.0
     size = (1 - gap * (count - 1)) / count
     return [round(n * (size + gap), 4), round(min(1.0, n * (size + gap) + size), 4)]
 
@@ -78,13 +100,14 @@ def _axis(axis: Axis, panel: Panel | None = None) -> dict[str, Any]:
         "automargin": True,
         "zeroline": False,
         "gridcolor": "rgba(128,140,140,.22)",
+        "exponentformat": "e",
     }
     if axis.log:
-        made["type"] = "log"
+        made |= {"type": "log", **({} if panel else {"dtick": 1})}
     if axis.marks:
         made |= {
             "tickvals": [v for v, _ in axis.marks],
-            "ticktext": [words(_short(t)) for _, t in axis.marks],
+            "ticktext": [words(middle(t, 24)) for _, t in axis.marks],
         }
     if axis.low is not None or axis.high is not None:
         made["range"] = [_end(axis.low, axis.log), _end(axis.high, axis.log)]
@@ -99,20 +122,9 @@ def _end(value: float | None, log: bool) -> float | None:
     return math.log10(value) if value > 0 else None
 
 
-def _short(text: str) -> str:
-    return text if len(text) <= 28 else text[:27] + "…"
-
-
 def _title(text: str, x: float, y: float) -> dict[str, Any]:
     place = {"xref": "paper", "yref": "paper", "xanchor": "center", "yanchor": "bottom", "showarrow": False}
     return {"text": words(text), "x": x, "y": y, **place}
-
-
-def _note(text: str, *, bare: bool) -> dict[str, Any]:
-    place = {"xref": "paper", "yref": "paper", "showarrow": False, "font": {"size": 12, "color": "#6b7679"}}
-    if bare:
-        return {"text": words(text), "x": 0.5, "y": 0.5, **place}
-    return {"text": words(text), "x": 1, "y": 1, "xanchor": "right", "yanchor": "bottom", **place}
 
 
 def _traces(mark: Mark, chart: Chart) -> Iterator[dict[str, Any]]:
@@ -124,6 +136,8 @@ def _traces(mark: Mark, chart: Chart) -> Iterator[dict[str, Any]]:
         yield _points(mark, chart)
     elif isinstance(mark, Bars):
         yield _bars(mark)
+    elif isinstance(mark, Labels):
+        yield _labels(mark)
     else:
         yield _heat(mark)
 
@@ -133,13 +147,13 @@ def _line(mark: Polyline) -> dict[str, Any]:
     return {
         "type": "scatter",
         "mode": "lines",
-        "x": list(mark.x),
-        "y": _plain(mark.y),
+        "x": _short_numbers(mark.x),
+        "y": _short_numbers(mark.y),
         "name": words(mark.name),
         "showlegend": bool(mark.legend and mark.name),
         "line": {"color": mark.colour, "width": mark.width, **shape},
         "opacity": mark.opacity,
-        **({} if mark.name else {"hoverinfo": "skip"}),
+        **({"hovertemplate": "%{x}, %{y}"} if mark.name else {"hoverinfo": "skip"}),
     }
 
 
@@ -150,8 +164,8 @@ def _band(mark: ShadedArea) -> Iterator[dict[str, Any]]:
     shade = f"rgba({colour[0]},{colour[1]},{colour[2]},.16)"
     yield {
         "type": "scatter",
-        "x": x,
-        "y": _plain(y),
+        "x": _short_numbers(x),
+        "y": _short_numbers(y),
         "fill": "toself",
         "fillcolor": shade,
         "line": {"width": 0},
@@ -178,9 +192,7 @@ def _points(mark: Points, chart: Chart) -> dict[str, Any]:
         "showlegend": bool(mark.legend and mark.name),
         "marker": marker,
         "text": [words(t) for t in mark.texts],
-        "hovertemplate": "%{text}<br>%{x}, %{y}<extra></extra>"
-        if mark.texts
-        else "%{x}, %{y}<extra></extra>",
+        "hovertemplate": ("%{text}<br>" if mark.texts else "") + "%{x}, %{y:.10~g}<extra></extra>",
     }
 
 
@@ -188,29 +200,53 @@ def _bars(mark: Bars) -> dict[str, Any]:
     return {
         "type": "bar",
         "orientation": "h",
-        "y": [words(_short(label)) for label in mark.labels],
+        "y": [words(middle(label, 28)) for label in mark.labels],
         "x": _plain(mark.values),
         "name": words(mark.name),
         "showlegend": bool(mark.name),
         "marker": {"color": mark.colour},
         "text": [words(t) for t in mark.texts],
-        "textposition": "auto",
-        "hovertemplate": "%{y}: %{x}<extra></extra>",
+        "textposition": "inside" if mark.name else "outside",
+        "insidetextanchor": "middle",
+        "cliponaxis": False,
+        "hovertemplate": "%{y}: %{x:.10~g}<extra></extra>",
+    }
+
+
+def _labels(mark: Labels) -> dict[str, Any]:
+    up = {"top": "bottom", "bottom": "top", "center": "middle"}[mark.up]  # plotly names the side of the place
+    across = {"left": "right", "right": "left", "center": "center"}[mark.across]
+    return {
+        "type": "scatter",
+        "mode": "text",
+        "x": list(mark.x),
+        "y": [y + mark.offset[1] * 0.012 for y in mark.y],
+        "text": [words(middle(text, 14)) for text in mark.texts],
+        "textposition": f"{up} {across}",
+        "textfont": {"size": 11},
+        "hoverinfo": "skip",
+        "showlegend": False,
+        "cliponaxis": False,
     }
 
 
 def _heat(mark: Heat) -> dict[str, Any]:
-    return {
-        "type": "contour",
+    made = {
         "x": list(mark.x),
         "y": list(mark.y),
         "z": [_plain(row) for row in mark.z],
         "colorscale": RAMP,
-        "contours": {"coloring": "heatmap"},
-        "line": {"width": 0.5},
         "colorbar": {"title": {"text": words(mark.title)}, "thickness": 12},
-        "hoverinfo": "skip",
     }
+    if mark.cells:
+        return {**made, "type": "heatmap", "xgap": 2, "ygap": 2, "hovertemplate": "%{z:.10~g}<extra></extra>"}
+    smooth = {"contours": {"coloring": "heatmap"}, "line": {"width": 0.5}, "hoverinfo": "skip"}
+    return {**made, "type": "contour", **smooth}
+
+
+def _short_numbers(values: Sequence[float | None]) -> list[float | None]:
+    """Values of a curve with six digits: a hundred curves fill the page otherwise."""
+    return [None if v is None else float(f"{v:.6g}") for v in _plain(values)]
 
 
 def _plain(values: Sequence[float | None]) -> list[float | None]:

@@ -1,6 +1,7 @@
 """A sweep as one page that opens from disk.
 
-report.py  plots, table, errors and the best runs in one HTML file
+report.py      plots, table, errors and the best runs in one HTML file
+conclusion.py  the sentence that it begins with
 """
 
 from __future__ import annotations

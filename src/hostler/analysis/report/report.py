@@ -17,19 +17,23 @@ from hostler.analysis.plots.chart import Chart
 from hostler.analysis.plots.curveplots import best, grid
 from hostler.analysis.plots.importance import importance
 from hostler.analysis.plots.look import Look
-from hostler.analysis.plots.page import page
+from hostler.analysis.plots.page import card, page
 from hostler.analysis.plots.parallel import parallel
 from hostler.analysis.plots.progress import completion, cost, trend
 from hostler.analysis.plots.results import results
 from hostler.analysis.plots.slices import contour, slices
-from hostler.analysis.plots.source import PlotSource, label, source
-from hostler.records.rows import rows
+from hostler.analysis.plots.source import PlotRun, PlotSource, source
+from hostler.analysis.plots.source import short as short_text
+from hostler.analysis.report.conclusion import conclusion
+from hostler.records.rows import Row, rows
+from hostler.records.run import upstream
 from hostler.records.sweep import error_groups, sweeps
 from hostler.records.sweep.error_groups import ErrorGroup
 from hostler.records.sweep.metric_advice import advice
-from hostler.records.sweep.summary import Summary, of_sweep
+from hostler.records.sweep.summary import Summary, of_sweep, unfinished
 from hostler.spec.job import Job
-from hostler.spec.units import show_duration
+from hostler.spec.states import DONE, PRUNED
+from hostler.spec.units import show_duration, show_number
 from hostler.store import Store
 
 BEST = 5
@@ -37,21 +41,22 @@ ERRORS = 50
 NAMES = 12  # runs named with an error
 
 
-def report(store: Store, sweep: str, *, metric: str | None = None, goal: str | None = None) -> str:
+def report(
+    store: Store, sweep: str, *, metric: str | None = None, goal: str | None = None, of: str | None = None
+) -> str:
     """The page's text."""
     job, short = sweeps.load(store, sweep), of_sweep(store, sweep, warn)
-    seen = source(store, sweep, metric=metric, goal=goal)
-    charts = list(_charts(seen))
+    seen = source(store, sweep, metric=metric, goal=goal, of=of)
+    made = list(_charts(seen))
+    charts = [chart for chart in made if chart.has_marks]  # an empty card says nothing
     groups = error_groups.groups(list(error_groups.failed(store, [run.row for run in seen.runs])))
     body = [
         *_head(store, job, short, seen),
         *([] if metric else _unnamed(store, sweep)),
-        *_best(seen),
-        "<h2>Plots</h2>",
-        *(
-            f'<div class="plot" id="plot-{n}" role="group" aria-label="{_text(c.title)}"></div>'
-            for n, c in enumerate(charts)
-        ),
+        *_best(store, short, seen),
+        *(["<h2>Plots</h2>"] if made else []),
+        *(card(n, chart) for n, chart in enumerate(charts)),
+        *(f'<p class="muted">{_text(c.title)}: {_text(c.note)}.</p>' for c in made if not c.has_marks),
         *_errors(groups),
         *_table_place(seen),
     ]
@@ -91,14 +96,21 @@ def _text(value: Any) -> str:
 def _head(store: Store, job: Job, short: Summary, seen: PlotSource) -> Iterator[str]:
     yield "<main><header>"
     yield f"<h1>{_text(job.called)}</h1>"
-    when = time.strftime("%Y-%m-%d %H:%M", time.localtime())
-    made = f"{_text(job.method or 'runs')} · made {when}"
+    now = time.time()
+    when = time.strftime("%Y-%m-%d %H:%M", time.localtime(now))
+    made = f'{_text(job.method or "runs")} · made <time data-at="{now:.0f}" title="{when}">{when}</time>'
     yield f'<p class="muted"><span class="store">{_text(store.url)}</span> · {made}</p>'
+    told = conclusion(seen, short.counts)
+    if told:
+        words = (f"<code>{_text(part)}</code>" if is_code else _text(part) for part, is_code in told)
+        yield f'<p class="lead">{"".join(words)}</p>'
     facts = [(f"{short.runs:,}", "runs"), *((f"{n:,}", state) for state, n in short.counts.items())]
     if seen.ranked:
-        facts.append((f"{seen.ranked[0].value:.6g}", f"best {seen.metric}"))
+        facts.append((show_number(seen.ranked[0].value), f"best {seen.metric}"))
     if short.seconds:
         facts.append((show_duration(short.seconds), "a run"))
+    if taken := sum(run.row.seconds or 0.0 for run in seen.runs):
+        facts.append((show_duration(taken), "of runs in all"))
     items = "".join(
         f"<li><b>{_text(value)}</b><span class=muted>{_text(name)}</span></li>" for value, name in facts
     )
@@ -124,22 +136,29 @@ def _unnamed(store: Store, sweep: str) -> Iterator[str]:
         yield f'<p class="muted">{_text(line)}</p>'
 
 
-def _best(seen: PlotSource) -> Iterator[str]:
+def _best(store: Store, short: Summary, seen: PlotSource) -> Iterator[str]:
     yield "<h2>Best runs, and how to download them</h2>"
     ranked = [run for run in seen.ranked if run.row.state in ("done", "pruned")][:BEST]
     if not ranked:
-        why = "no run has finished yet" if seen.sound else seen.why_none
+        ended = short.counts.get(DONE) or short.counts.get(PRUNED)
+        why = seen.why_none if ended else unfinished(short)[0]
         yield f'<p class="muted">No best run: {_text(why)}.</p>'
         return
     yield '<ol class="best card">'
     for run in ranked:
-        params = " ".join(f"{key}={label(value)}" for key, value in run.params.items())
+        params = " ".join(f"{key}={short_text(value)}" for key, value in run.params.items())
+        value = f'<span title="{run.value!r}">{_text(run.shown)}</span>'
         yield (
-            f"<li><strong>{_text(run.row.name)}</strong> {_text(seen.metric)} {run.value:.6g}<br>"
-            f'<span class="muted">{_text(params)}</span><br>'
-            f"<code>hostler pull {_text(run.row.copy_of or run.row.name)}</code></li>"
+            f"<li><strong>{_text(run.row.name)}</strong> {_text(seen.metric)} {value}<br>"
+            f'<span class="muted">{_text(params)}</span>{_pull(store, run.row)}</li>'
         )
     yield "</ol>"
+
+
+def _pull(store: Store, row: Row) -> str:
+    if not upstream.left_files(store, row):
+        return ""
+    return f"<br><code>hostler pull {_text(row.copy_of or row.name)}</code>"
 
 
 def _errors(groups: Sequence[ErrorGroup]) -> Iterator[str]:
@@ -178,17 +197,34 @@ def _rows(seen: PlotSource) -> dict[str, Any]:
     metrics.sort(key=lambda name: name != seen.metric)
     keys = seen.varying or list(seen.keys)
     paid = ["cost"] if any(run.row.cost is not None for run in seen.runs) else []
-    columns = ["run", "state", *metrics, *keys, "seconds", *paid, "host"]
+    hosts = ["host"] if len({run.row.host for run in seen.runs if run.row.host}) > 1 else []
+    columns = ["run", "state", *keys, *metrics, "time", *paid, *hosts]
     rows = [
         [
             run.row.name,
             run.row.state,
-            *(run.row.metrics.get(m) for m in metrics),
             *(run.params.get(k) for k in keys),
+            *(_logged(run, m, seen.metric) for m in metrics),
             run.row.seconds,
             *(run.row.cost for _ in paid),
-            run.row.host,
+            *(run.row.host for _ in hosts),
         ]
         for run in seen.runs
     ]
-    return {"columns": columns, "rows": rows}
+    kinds = [
+        "",
+        "",
+        *(["param"] * len(keys)),
+        *(["metric"] * len(metrics)),
+        "time",
+        *paid,
+        *([""] * len(hosts)),
+    ]
+    best = seen.ranked[0].row.name if len(seen.runs) > 1 and seen.ranked else None
+    by = {"column": 2 + len(keys), "down": seen.sign > 0} if seen.metric in metrics else None
+    return {"columns": columns, "kinds": kinds, "rows": rows, "best": best, "by": by}
+
+
+def _logged(run: PlotRun, metric: str, ranked: str) -> float | None:
+    """A metric's last value; of the one that runs are ranked by the value that counts."""
+    return run.row.judged.value if metric == ranked and run.row.judged else run.row.metrics.get(metric)

@@ -7,7 +7,7 @@ may be done twice: a name that is taken by the very same thing is as good as mad
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from hostler import env
@@ -23,7 +23,17 @@ from hostler.backends.base import (
     Undone,
     WorkerInfo,
 )
-from hostler.backends.gce import entrance, hand_vm, manager, names, plans, reasons, removal, watching
+from hostler.backends.gce import (
+    entrance,
+    hand_vm,
+    lifetimes,
+    manager,
+    names,
+    plans,
+    reasons,
+    removal,
+    watching,
+)
 from hostler.backends.gce import shape as shapes
 from hostler.backends.gce.client import Body, GceClient, GceRefusal
 from hostler.backends.gce.images import building, gallery, sources, temporary
@@ -31,6 +41,8 @@ from hostler.backends.gce.manager import SecretVault
 from hostler.backends.gce.names import last, owner_of
 from hostler.backends.gce.plans import Requests
 from hostler.backends.gce.tokens import client_of, is_loopback
+from hostler.backends.gce.wish import chosen, quotas, wishes
+from hostler.backends.gce.wish.buckets import location
 from hostler.backends.images import BuildLeftover, Image, Recipe
 from hostler.errors import CloudError
 from hostler.remote import wheels
@@ -77,7 +89,7 @@ class GceBackend:
             fleet,
             commands,
             notes,
-            warnings=tuple(plans.warnings(made, launch)),
+            warnings=(*plans.warnings(made, launch), *(chosen.warnings(fleet) if made.chosen else ())),
             variables=launch.variables,
             script=made.script,
             workers=fleet.workers,
@@ -88,6 +100,8 @@ class GceBackend:
         client = self._connect(plan.fleet)
         launch = plan.launch or Launch("")
         made = plans.requests(plan.fleet, launch, client.project)
+        if made.chosen:
+            made = plans.beside(made, _sizes(client))
         launched, new = watching.GceWatch(client, made, self.pause, self.clock, self.say), list[str]()
         _check_free(client, made)
         try:
@@ -117,19 +131,37 @@ class GceBackend:
         """The machines are not there yet; what they will be like, or why there can be none."""
         try:
             client = self._connect(fleet)
-            for zone in shapes.shape(fleet).zones:
-                _check_zone(client, fleet, zone)
+            found = shapes.shape(chosen.narrowed(fleet))
+            if wishes.is_wish(fleet):  # its zones are asked for with its quotas
+                next(client.list("regions"), None)
+            else:
+                for zone in found.zones:
+                    _check_zone(client, fleet, zone)
             if fleet.options.get("image") or fleet.options.get("family"):
-                sources.check_image(client, shapes.shape(fleet).image)
+                sources.check_image(client, found.image)
         except CloudError as error:
             return [MachineInfo(fleet.name, error.message, error.hint)]
         return [self.likely(fleet)]
+
+    def informed(self, fleet: Fleet, buckets: Sequence[str]) -> Fleet:
+        if not wishes.is_wish(fleet):
+            return fleet
+        client = self._connect(fleet)
+        places = {name: where for name in buckets if (where := location(client, name))}
+        known = {chosen.QUOTAS: quotas.ask(client), chosen.BUCKETS: places}
+        return replace(fleet, known=known)
+
+    def lives(self, fleet: Fleet, number: int, now: float) -> Mapping[str, tuple[float, float]]:
+        owner = owner_of(fleet)
+        return lifetimes.lives(self._connect(fleet), owner.name(number), str(number), now)
 
     def likely(self, fleet: Fleet) -> MachineInfo:
         python, platform = _image_of(fleet)
         return MachineInfo(fleet.name, python=python, platform=platform)
 
     def completed(self, fleet: Fleet) -> Fleet:
+        if wishes.is_wish(fleet):
+            return fleet
         found = shapes.shape(fleet)
         gpu = {"gpu": f"{found.gpu}:{found.gpus}"} if found.attached else {}
         return replace(fleet, options={**fleet.options, "machine": found.machine, **gpu})
@@ -145,7 +177,7 @@ class GceBackend:
 
     def keep(self, fleet: Fleet, launch: Launch, idle: float) -> WorkerInfo:
         client = self._connect(fleet)
-        path = hand_vm.make(client, fleet, launch, idle, self.say)
+        path = hand_vm.make(client, chosen.narrowed(fleet), launch, idle, self.say)
         return _worker(client.get(path))
 
     def address(self, fleet: Fleet, machine: str) -> Address:
@@ -153,7 +185,7 @@ class GceBackend:
 
     def check(self, fleet: Fleet, recipe: Recipe) -> None:
         temporary.check(recipe)
-        client, found = self._connect(fleet), shapes.shape(fleet)
+        client, found = self._connect(fleet), shapes.shape(chosen.narrowed(fleet))
         for zone in found.zones:
             _check_zone(client, fleet, zone)
         if recipe.vm:
@@ -162,7 +194,7 @@ class GceBackend:
             sources.check_image(client, found.image)
 
     def build(self, fleet: Fleet, recipe: Recipe) -> Image:
-        client, found = self._connect(fleet), shapes.shape(fleet)
+        client, found = self._connect(fleet), shapes.shape(chosen.narrowed(fleet))
         gallery.sweep_up(client, [one for one in gallery.leavings(client) if one.over])
         made = building.Building(client, found, recipe, fleet.cache or "", self.pause, self.clock, self.say)
         return gallery.one(client, made.run())
@@ -226,10 +258,18 @@ def _check_zone(client: GceClient, fleet: Fleet, zone: str) -> None:
 
 def _check_free(client: GceClient, made: Requests) -> None:
     """The names are this fleet's, or nobody's: not the same fleet's with another store either."""
-    wanted = (made.name, f"{made.name}{names.ON_DEMAND}")
+    wanted = (made.name, f"{made.name}{names.ON_DEMAND}", *made.chosen)
     for thing in removal.described(client):
         if thing["name"] in wanted and not made.owner.owns(thing):
             raise names.taken(thing, client.project)
+
+
+def _sizes(client: GceClient) -> dict[tuple[str, str], int]:
+    """Sizes of the groups that are there, by region and name."""
+    found = removal.described(client)
+    return {
+        (last(one["region"]), one["name"]): int(one.get("targetSize", 0)) for one in found if "region" in one
+    }
 
 
 def make(client: GceClient, made: Requests, new: list[str]) -> None:
@@ -269,5 +309,5 @@ def _image_of(fleet: Fleet) -> tuple[str, tuple[str, ...]]:
     if endpoint and is_loopback(endpoint):  # emulated VMs are processes of this machine
         here = wheels.here()
         return ".".join(map(str, here.python)), here.platform
-    chosen = fleet.options.get("image") or fleet.options.get("family")
-    return OLDEST if chosen or shapes.shape(fleet).gpus else DEBIAN
+    given = fleet.options.get("image") or fleet.options.get("family")
+    return OLDEST if given or shapes.shape(chosen.narrowed(fleet)).gpus else DEBIAN

@@ -21,6 +21,7 @@ from urllib.request import Request
 
 from hostler.backends.fetch import fetch, fetch_object, google_object
 from hostler.backends.metadata import get_attribute, get_metadata, get_token, put_guest_attribute
+from hostler.backends.store_check import check_store
 from hostler.env import cloud_endpoint
 from hostler.errors import HostlerError, MachineError
 from hostler.remote.install import install_in_cache
@@ -43,6 +44,7 @@ def main() -> int:
     try:
         check(settings)
         places = bring(settings)
+        check_store(settings["store"], places, lambda: download(settings["store"], settings["parcels"][0][0]))
         code = work(settings, places)
         while code in GOING:
             time.sleep(SPARED)

@@ -4,18 +4,20 @@ from __future__ import annotations
 
 from hostler.backends.capacity import MachineGroup, Size
 from hostler.backends.gce import groups, prices, shape
+from hostler.backends.gce.wish import chosen
 from hostler.spec.project import Fleet
 
 
 def split(fleet: Fleet, count: int) -> tuple[tuple[MachineGroup, ...], tuple[MachineGroup, ...]]:
     """Groups that are made at once, and those that stand in for spot ones."""
-    found = shape.shape(fleet)
+    found = shape.shape(chosen.narrowed(fleet))
     made = groups.split(found, fleet.name, count)
     return made, groups.instead(made) if found.spot == "prefer" else ()
 
 
 def size(fleet: Fleet) -> Size | None:
     """Size of a machine of the fleet; None for a type that the table does not have."""
+    fleet = chosen.narrowed(fleet)
     machine = str(fleet.options.get("machine") or "")
     kind = prices.own_table().machines.get(machine)
     if kind is None:

@@ -52,12 +52,13 @@ class GceClient:
     patience: float = PATIENCE
     api: str = "/compute/v1"
     service: str = "Compute Engine"
+    under: str = ""  # where paths begin, if not at the project
     _base: str = field(init=False)
 
     def __post_init__(self) -> None:
         endpoint = self.endpoint.rstrip("/")
         root = endpoint if endpoint.endswith(self.api) else f"{endpoint}{self.api}"
-        self._base = f"{root}/projects/{self.project}"
+        self._base = f"{root}/{self.under or f'projects/{self.project}'}"
 
     def url(self, path: str) -> str:
         """By which other resources name this one."""
@@ -125,7 +126,8 @@ class GceClient:
         while operation.get("status") != "DONE":
             if self.clock() >= end:
                 raise CloudUnavailable(
-                    f"{_what(operation)}: not done after {OPERATION:g} s", "the same command again goes on"
+                    f"{_what(operation)}: not done after {OPERATION:g} s",
+                    "run the same command again: it continues",
                 )
             operation = self._call("POST", f"{path}/wait", {}, None)
         errors = (operation.get("error") or {}).get("errors") or []
@@ -155,7 +157,8 @@ class GceClient:
             wait = min(wait * 2, 15.0)
 
     def _once(self, verb: str, path: str, query: Mapping[str, str | int], body: Body | None) -> Body:
-        url = f"{self._base}/{path}?{urlencode(query)}" if query else f"{self._base}/{path}"
+        url = f"{self._base}/{path}" if path else self._base
+        url += f"?{urlencode(query)}" if query else ""
         data = json.dumps(body).encode() if body is not None else b"" if verb == "POST" else None
         headers = {"Content-Type": "application/json", "Accept": "application/json"}
         if token := self.token():
@@ -169,7 +172,7 @@ class GceClient:
         except (TimeoutError, URLError, http.client.HTTPException, ConnectionError, ValueError) as error:
             raise CloudUnavailable(
                 f"{self.service} does not answer: {getattr(error, 'reason', None) or error!r}",
-                "check the network; then the same command again goes on",
+                "check the network, then run the same command again: it continues",
             ) from None
 
 

@@ -56,7 +56,7 @@ def _host_keys(client: GceClient, body: Body) -> tuple[str, ...]:
     keys = tuple(f"{one['key']} {one['value']}" for one in items)
     if not keys:
         raise CloudUnavailable(
-            f"{body['name']} has not told its host keys yet",
+            f"{body['name']} has not published its host keys yet",
             "wait until it has started: without them its identity cannot be checked",
         )
     return keys

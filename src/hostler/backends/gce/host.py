@@ -56,6 +56,13 @@ class GceHost(LocalHost):
         client = GceClient(str(settings["project"]), env.cloud_endpoint() or GOOGLE, Token())
         return Vm(get_metadata("instance/name"), last(get_metadata("instance/zone")), settings, client)
 
+    def place(self, now: Callable[[], float] = time.time) -> tuple[str, int]:
+        """A zone has one VM of a name at a time; each boot of it is later than the one before."""
+        try:
+            return self.vm.path, int(now())
+        except (OSError, ValueError, KeyError):  # the metadata server does not answer
+            return "", 0
+
     def watch(self, on_notice: Callable[[], None]) -> None:
         """A thread of its own calls `on_notice` once this VM is about to be preempted."""
         words = (on_notice, threading.Event())

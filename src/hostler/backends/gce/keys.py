@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Literal
 
-from hostler.spec.files.parse import Disk, FleetKeys, Gpu, Seconds, Spot, Text, Texts
+from hostler.spec.files.parse import CpuBound, Disk, FleetKeys, Gpus, MemoryBound, Seconds, Spot, Text, Texts
 
 
 class GceKeys(FleetKeys):
@@ -15,7 +15,9 @@ class GceKeys(FleetKeys):
     zones: Texts | None = None
     exclude_zones: Texts | None = None
     machine: Text | None = None
-    gpu: Gpu | None = None
+    gpu: Gpus | None = None
+    cpus: CpuBound | None = None
+    memory: MemoryBound | None = None
     spot: Spot | None = None
     image: Text | None = None
     family: Text | None = None

@@ -151,7 +151,7 @@ def in_words(error: GceRefusal, project: str) -> CloudError:
     if error.status == 403:
         return CloudError(
             f"{SERVICE}: the account may not do that: {error.said}",
-            "docs/gce.md lists the permissions: admin for who launches, accessor for the VMs' account",
+            "docs/gce.md lists the permissions: admin for your own account, accessor for the VMs' account",
         )
     return CloudError(f"{SERVICE}: {error.message}", error.hint)
 
@@ -192,7 +192,7 @@ def _read(client: GceClient, path: str) -> str:
             raise ValueError(path)
         return value.decode()
     except (KeyError, ValueError, binascii.Error):
-        raise CloudError(f"{SERVICE}: {path} has arrived damaged", "the same command again") from None
+        raise CloudError(f"{SERVICE}: {path} has arrived damaged", "run the same command again") from None
 
 
 def _label(body: Mapping[str, Any], name: str) -> str:

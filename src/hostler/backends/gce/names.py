@@ -17,6 +17,7 @@ from hostler.backends.cloud import FLEET, PROJECT, STORE
 from hostler.spec.project import Fleet
 
 ON_DEMAND = "-od"  # what ends the names of the group that stands in for spot
+CHOSEN = "-w"  # what begins the end of the names of a group whose machines were chosen by price
 KEPT = "keep"  # in the place of a generation: a VM for hand work
 
 
@@ -66,7 +67,7 @@ def taken(thing: Mapping[str, Any], project: str) -> Undone:
 
 def generation_of(vm: str) -> str:
     """The launch that a VM or its disk came with, by its name; '' for one for hand work."""
-    found = re.fullmatch(rf".*?-(\d+)(?:{ON_DEMAND})?-[a-z0-9]{{4}}", vm)
+    found = re.fullmatch(rf".*?-(\d+)(?:{ON_DEMAND}|{CHOSEN}[0-9a-f]{{5}})?-[a-z0-9]{{4}}", vm)
     return found[1] if found else ""
 
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from hostler import env
@@ -13,8 +14,11 @@ from hostler.backends import cloud
 from hostler.backends.base import Launch
 from hostler.backends.capacity import MachineGroup
 from hostler.backends.gce import groups, shape, template
-from hostler.backends.gce.names import ON_DEMAND, GceOwner, last, owner_of
+from hostler.backends.gce.names import CHOSEN, ON_DEMAND, GceOwner, last, owner_of
 from hostler.backends.gce.shape import VmShape
+from hostler.backends.gce.wish import chosen as wanted
+from hostler.backends.gce.wish import wishes
+from hostler.backends.gce.wish.choice import Candidate
 from hostler.errors import UsageError
 from hostler.spec.project import Fleet
 from hostler.spec.units import show_duration
@@ -43,6 +47,7 @@ class Requests:
     settings: Body
     groups: tuple[MachineGroup, ...]
     spare: tuple[MachineGroup, ...]
+    chosen: Mapping[str, tuple[VmShape, float]] = field(default_factory=dict)  # group → machines and price
 
     @property
     def deadline(self) -> float:
@@ -52,14 +57,29 @@ class Requests:
         name = self.name if spot == bool(self.found.spot) else f"{self.name}{ON_DEMAND}"
         return template.template(self.owner, name, self.described, self.found, self.settings, spot=spot)
 
+    def template_of(self, group: MachineGroup) -> Body:
+        """The template of a group: its own, where machines are chosen by price."""
+        if group.name not in self.chosen:
+            return self.template(spot=group.spot)
+        found, price = self.chosen[group.name]
+        told = {**self.settings, "worker": [*self.settings["worker"], "--price", f"{price:g}"]}
+        return template.template(self.owner, group.name, self.described, found, told, spot=group.spot)
+
+    def machine_of(self, group: MachineGroup) -> str:
+        """Machine type of a group, where they differ; else ''."""
+        return self.chosen[group.name][0].machine if group.name in self.chosen else ""
+
     def group(self, group: MachineGroup) -> Body:
-        name = self.template(spot=group.spot)["name"]
+        name = self.template_of(group)["name"]
         url = f"projects/{self.project}/"
         return groups.body(group, f"{url}global/instanceTemplates/{name}", self.described, url)
 
     def __iter__(self) -> Iterator[tuple[str, Body]]:
-        yield "global/instanceTemplates", self.template(spot=bool(self.found.spot))
+        if not self.chosen:
+            yield "global/instanceTemplates", self.template(spot=bool(self.found.spot))
         for group in self.groups:
+            if self.chosen:
+                yield "global/instanceTemplates", self.template_of(group)
             yield f"regions/{group.region}/instanceGroupManagers", self.group(group)
 
     @property
@@ -70,6 +90,8 @@ class Requests:
 
 def requests(fleet: Fleet, launch: Launch, project: str) -> Requests:
     _check_store(fleet, launch)
+    if wishes.is_wish(fleet):
+        return _by_price(fleet, launch, project)
     found, owner = shape.shape(fleet), owner_of(fleet)
     generation = cloud.number_of(launch.generation)
     name = owner.name(generation)
@@ -78,6 +100,45 @@ def requests(fleet: Fleet, launch: Launch, project: str) -> Requests:
     own = settings(fleet, launch, project, made, spare)
     described = owner.describe(int(generation))
     return Requests(project, name, found, owner, described, own, made, spare)
+
+
+def _by_price(fleet: Fleet, launch: Launch, project: str) -> Requests:
+    """The cheapest candidate is asked for; the others stand in, one after the other."""
+    owner, generation = owner_of(fleet), cloud.number_of(launch.generation)
+    name = owner.name(generation)
+    chosen: dict[str, tuple[VmShape, float]] = {}
+    given = fleet.price  # stands over the table
+    made: list[MachineGroup] = []
+    for one in wanted.tried(fleet):
+        own = f"{name}{CHOSEN}{_mark(one)}"
+        if own not in chosen:
+            chosen[own] = shape.shape(wanted.narrowed(fleet, one)), one.price if given is None else given
+            made.append(MachineGroup(one.region, own, one.zones, 0, one.spot))
+    first, spare = replace(made[0], size=fleet.workers), tuple(made[1:])
+    told = settings(fleet, launch, project, (first,), spare)
+    described = owner.describe(int(generation))
+    found = chosen[first.name][0]
+    return Requests(project, name, found, owner, described, told, (first,), spare, chosen)
+
+
+def _mark(one: Candidate) -> str:
+    """Few letters by which groups of a launch differ, the same for the same machines whatever they cost."""
+    said = f"{one.machine} {one.gpu}:{one.gpus} {one.region} {one.spot}"
+    return hashlib.sha256(said.encode()).hexdigest()[:5]
+
+
+def beside(made: Requests, sizes: Mapping[tuple[str, str], int]) -> Requests:
+    """The requests of a launch by price of which groups are there, with these sizes by (region, name): they
+    stay, and only what they lack is asked for anew. Pure."""
+    if not made.chosen or not any(sizes.values()):
+        return made
+    every = (*made.groups, *made.spare)
+    there = [replace(one, size=sizes.get((one.region, one.name), 0)) for one in every]
+    kept = [one for one in there if one.size]
+    lack = max(0, sum(one.size for one in made.groups) - sum(one.size for one in kept))
+    grown = (replace(kept[0], size=kept[0].size + lack), *kept[1:]) if kept else made.groups
+    spare = tuple(one for one in there if not one.size)
+    return replace(made, groups=grown, spare=spare)
 
 
 def settings(
@@ -114,18 +175,29 @@ def notes(made: Requests, launch: Launch) -> list[str]:
     """Notes for a person before the launch is confirmed."""
     found, left = made.found, made.deadline - launch.at
     kind = (
-        {True: "spot", False: "on demand"}.get(found.spot, "spot, on demand where that is out")
+        {True: "spot", False: "on demand"}.get(found.spot, "spot, on demand where spot is sold out")
         if isinstance(found.spot, bool)
-        else "spot, on demand where that is out"
+        else "spot, on demand where spot is sold out"
     )
+    if made.chosen:
+        kind = "spot" if made.groups[0].spot else "on demand"
     gpus = f" with {found.gpus} × {found.gpu}" if found.gpus else ""
     sizes = ", ".join(f"{group.size} in {', '.join(group.zones)}" for group in made.groups)
     return [
         f"{found.machine}{gpus}, {kind}: {sizes}",
+        *_next(made),
         f"removed by Compute Engine itself after {show_duration(left)}, at {template.rfc3339(made.deadline)}",
         *([] if found.external_ip else [_INSIDE]),
         *([_meeting(found, launch)] if launch.resources.nodes > 1 and _is_default(found) else []),
     ]
+
+
+def _next(made: Requests) -> Iterator[str]:
+    """Candidates after the first, in their order."""
+    for group in made.spare if made.chosen else ():
+        found, price = made.chosen[group.name]
+        kind = "spot" if group.spot else "on demand"
+        yield f"if there is none: {found.machine}, {kind}, in {', '.join(group.zones)}, {price:g} an hour"
 
 
 def warnings(made: Requests, launch: Launch) -> list[str]:

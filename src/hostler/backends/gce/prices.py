@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from datetime import date
 from functools import lru_cache
 from pathlib import Path
 
 from hostler import env, settings
-from hostler.backends.prices import FleetPrice, ZonePrice
+from hostler.backends.prices import FleetPrice, TableAge, ZonePrice
 from hostler.errors import UsageError
 from hostler.spec.nearest import did_you_mean, nearest
 from hostler.spec.project import Fleet
@@ -32,13 +33,52 @@ _G2 = {24: 2, 48: 4, 96: 8}  # vCPUs → L4s; others have one
 
 def price(fleet: Fleet, workers: int) -> FleetPrice:
     """By this machine's table and settings, read only for a fleet that names a machine type."""
+    from hostler.backends.gce.wish import chosen, wishes  # which go by this table
+
+    if wishes.is_wish(fleet):
+        return chosen.price(fleet, workers)
     if not fleet.options.get("machine"):
         return FleetPrice(workers)
-    return by_table(fleet, workers, own_table(), settings.sizes().disk_price)
+    found = by_table(fleet, workers, own_table(), settings.sizes().disk_price)
+    return replace(found, days=age(own_table().date))
 
 
 def own_table() -> PriceTable:
-    return load(env.prices() or OWN)
+    return load(own_path())
+
+
+def own_path() -> Path:
+    """The table that this machine goes by: the one that the environment names, or the newer of the person's
+    own and hostler's."""
+    if given := env.prices():
+        return given
+    fetched = fetched_path()
+    return fetched if fetched.is_file() and load(fetched).date >= load(OWN).date else OWN
+
+
+def fetched_path() -> Path:
+    """The table that `hostler prices update` writes."""
+    return env.state_dir() / "prices" / OWN.name
+
+
+def standing(today: date | None = None) -> TableAge:
+    """The table that prices are taken from, and its age."""
+    path = own_path()
+    table = load(path)
+    regions = {region for kind in table.machines.values() for region in kind.rates}
+    whose = "comes with hostler" if path == OWN else str(path)
+    return TableAge(
+        "Google's prices", table.date, whose, age(table.date, today),
+        f"{len(table.machines)} machine types, {len(table.gpus)} GPUs, {len(regions)} regions",
+    )  # fmt: skip
+
+
+def age(written: str, today: date | None = None) -> int | None:
+    """Days since a table was written; None where its date is not one."""
+    try:
+        return ((today or date.today()) - date.fromisoformat(written)).days
+    except ValueError:
+        return None
 
 
 def by_table(fleet: Fleet, workers: int, table: PriceTable, disk_price: float = 0.0) -> FleetPrice:
@@ -65,25 +105,30 @@ def _dearest(one: ZonePrice, spot: bool | str) -> float | None:
 
 
 def _zones(fleet: Fleet, table: PriceTable, disk_price: float) -> Iterator[ZonePrice]:
-    machine, (gpu, count) = _machine(fleet, table), _gpus(fleet, table)
-    disk = (fleet.options.get("disk") or DISK) / GB * disk_price / MONTH
-    there = {zone: rate for zone, rate in _spread(machine) if gpu is None or zone in dict(_spread(gpu))}
+    machine, (gpu, count) = kind_of(fleet, table), _gpus(fleet, table)
+    disk = disk_of(fleet, disk_price)
+    there = {zone: rate for zone, rate in spread(machine) if gpu is None or zone in dict(spread(gpu))}
     if not there:
         raise UsageError(f"fleet {fleet.name}: no zone has {machine.name} with {gpu.name if gpu else ''}")
     for zone in _wanted(fleet, sorted(there), machine.name):
-        more = dict(_spread(gpu))[zone] if gpu else RegionPrice("", 0.0, 0.0)
+        more = dict(spread(gpu))[zone] if gpu else RegionPrice("", 0.0, 0.0)
         yield ZonePrice(
             zone,
-            _sum(there[zone].on_demand, more.on_demand, count, disk),
-            _sum(there[zone].spot, more.spot, count, disk),
+            total(there[zone].on_demand, more.on_demand, count, disk),
+            total(there[zone].spot, more.spot, count, disk),
         )
 
 
-def _sum(machine: float | None, gpu: float | None, count: float, disk: float) -> float | None:
+def disk_of(fleet: Fleet, disk_price: float) -> float:
+    """Price of a worker's disk, an hour. `disk_price`: of a GB, a month."""
+    return float((fleet.options.get("disk") or DISK) / GB * disk_price / MONTH)
+
+
+def total(machine: float | None, gpu: float | None, count: float, disk: float) -> float | None:
     return None if machine is None or gpu is None else round(machine + gpu * count + disk, 6)
 
 
-def _spread(kind: Kind) -> Iterator[tuple[str, RegionPrice]]:
+def spread(kind: Kind) -> Iterator[tuple[str, RegionPrice]]:
     return ((f"{region}-{zone}", rate) for region, rate in kind.rates.items() for zone in rate.zones)
 
 
@@ -109,7 +154,7 @@ def _wanted(fleet: Fleet, known: Sequence[str], machine: str) -> list[str]:
     return left
 
 
-def _machine(fleet: Fleet, table: PriceTable) -> Kind:
+def kind_of(fleet: Fleet, table: PriceTable) -> Kind:
     name = str(fleet.options["machine"])
     if name in table.machines:
         return table.machines[name]
@@ -210,14 +255,19 @@ def load(path: Path = OWN) -> PriceTable:
     except (OSError, UnicodeDecodeError) as error:
         why = error.strerror if isinstance(error, OSError) else "is not text"
         raise UsageError(f"{path}: {why}", hint="HOSTLER_PRICES names a table of prices") from None
-    date, machines, gpus = "", dict[str, Kind](), dict[str, Kind]()
+    return parse(lines, path)
+
+
+def parse(lines: Iterable[str], path: Path) -> PriceTable:
+    """The table of these lines of a file. Pure."""
+    written, machines, gpus = "", dict[str, Kind](), dict[str, Kind]()
     for n, line in enumerate(lines, start=1):
         words = line.split()
         if not words or words[0].startswith("#"):
             continue
         try:
             if words[0] == "date":
-                date = words[1]
+                written = words[1]
             elif words[0] == "machine":
                 vcpus, memory = float(words[2]), float(words[3])
                 machines[words[1]] = Kind(words[1], vcpus, memory, _rates(words[4:]))
@@ -226,8 +276,13 @@ def load(path: Path = OWN) -> PriceTable:
             else:
                 raise ValueError(f"{words[0]!r} is neither machine, gpu nor date")
         except (ValueError, IndexError) as error:
-            raise UsageError(f"{path}:{n}: {error}", hint=f"the form is that of {OWN.name}") from None
-    return PriceTable(date, machines, gpus)
+            raise UsageError(f"{path}:{n}: {error}", hint=_form(path)) from None
+    return PriceTable(written, machines, gpus)
+
+
+def _form(path: Path) -> str:
+    fetched = path == fetched_path()
+    return "hostler prices update writes it anew" if fetched else f"the form is that of {OWN.name}"
 
 
 def _rates(words: Iterable[str]) -> dict[str, RegionPrice]:

@@ -6,8 +6,8 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from hostler.backends.gce import limits
 from hostler.backends.gce.names import region_of
+from hostler.backends.gce.wish import limits
 from hostler.errors import UsageError
 from hostler.spec.nearest import did_you_mean
 from hostler.spec.project import Fleet
@@ -101,20 +101,23 @@ class VmShape:
 
 def shape(fleet: Fleet, *, project: str = "") -> VmShape:
     given = fleet.options
-    name, count = _gpu(fleet, str(given.get("gpu") or ""))
+    name, count = gpu_of(fleet, str(given.get("gpu") or ""))
     machine = str(given.get("machine") or _machine_for(fleet, name, count))
     if not _MACHINE.fullmatch(machine):
         raise _wrong(
-            fleet, "machine", f"{machine!r} is not a machine type", "like e2-standard-4, n2-custom-8-32768"
+            fleet,
+            "machine",
+            f"{machine!r} is not a machine type",
+            "for example e2-standard-4, n2-custom-8-32768",
         )
     if problem := limits.custom_problem(machine):
         raise _wrong(fleet, "machine", f"{machine} does not exist", problem)
-    inside = _inside(machine)
+    inside = inside_of(machine)
     if inside[1]:
         _check_same(fleet, machine, inside, name, count)
         name, count = inside
     elif name and (problem := limits.attach_problem(machine, name, count)):
-        raise _wrong(fleet, "gpu", f"{count} × {name} cannot be had with {machine}", problem)
+        raise _wrong(fleet, "gpu", f"{machine} cannot have {count} × {name}", problem)
     return VmShape(
         machine=machine,
         gpu=name,
@@ -171,7 +174,8 @@ def _memory_warning(found: VmShape) -> list[str]:
     ]
 
 
-def _gpu(fleet: Fleet, text: str) -> tuple[str, int]:
+def gpu_of(fleet: Fleet, text: str) -> tuple[str, int]:
+    """Name and number of the GPUs that a text means; UsageError for a name that is none."""
     if not text:
         return "", 0
     name, _, count = text.partition(":")
@@ -198,7 +202,7 @@ def _machine_for(fleet: Fleet, gpu: str, count: int) -> str:
     return machines[count]
 
 
-def _inside(machine: str) -> tuple[str, int]:
+def inside_of(machine: str) -> tuple[str, int]:
     """The GPUs that are part of a machine type, and how many."""
     for pattern, name, count in _INSIDE:
         if found := re.fullmatch(pattern, machine):
@@ -277,10 +281,12 @@ def _subnetwork(fleet: Fleet) -> str:
 def _regions(fleet: Fleet) -> dict[str, tuple[str, ...]]:
     zones, out = fleet.options.get("zones") or (), frozenset(fleet.options.get("exclude_zones") or ())
     if not zones:
-        raise _wrong(fleet, "zones", "the fleet names no zone", "like zones: [us-central1-a, us-central1-b]")
+        raise _wrong(
+            fleet, "zones", "the fleet names no zone", "for example zones: [us-central1-a, us-central1-b]"
+        )
     for zone in (*zones, *out):
         if not _ZONE.fullmatch(zone):
-            raise _wrong(fleet, "zones", f"{zone!r} is not a zone", "like us-central1-a")
+            raise _wrong(fleet, "zones", f"{zone!r} is not a zone", "for example us-central1-a")
     found: dict[str, tuple[str, ...]] = {}
     for zone in dict.fromkeys(zones):
         if zone not in out:

@@ -30,6 +30,16 @@ def client_of(fleet: Fleet) -> GceClient:
     )
 
 
+def client_without_project(google: str, api: str, service: str, under: str) -> GceClient:
+    """A service of Google's that belongs to no project; an emulator answers for it, too."""
+    endpoint = env.cloud_endpoint()
+    if endpoint and is_loopback(endpoint):
+        parts = urlsplit(endpoint)
+        token = Token() if env.metadata_server() else str
+        return GceClient("", f"{parts.scheme}://{parts.netloc}", token, api=api, service=service, under=under)
+    return GceClient("", google, _bearer(_default()[0]), api=api, service=service, under=under)
+
+
 def is_loopback(endpoint: str) -> bool:
     """An emulator on this machine wants none of a person's credentials, and is shown none."""
     return (urlsplit(endpoint).hostname or "") in ("127.0.0.1", "localhost", "::1")

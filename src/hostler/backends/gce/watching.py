@@ -66,7 +66,10 @@ class GceWatch:
                 return replace(done, why=f"{self.made.name}: {done.why}; it was taken down")
             if not isinstance(done, Move):
                 return done
-            self._move(done)
+            try:
+                self._move(done)
+            except GceRefusal as error:
+                raise self.undone(error) from None
             active.extend(group for group, _ in done.sizes if group not in active)
             left.extend(group for group, _ in done.sizes[1:])
             return Again()
@@ -100,7 +103,9 @@ class GceWatch:
     def _move(self, done: Move) -> None:
         (into, _), *out = done.sizes
         regions = " and ".join(dict.fromkeys(group.region for group, _ in out))
-        self.say(f"none left in {regions}: trying {into.region}{'' if into.spot else ', on demand'}")
+        machine = f"{self.made.machine_of(into)} in " if self.made.machine_of(into) else ""
+        place = f"{machine}{into.region}{'' if into.spot else ', on demand'}"
+        self.say(f"none left in {regions}: trying {place}")
         for group, size in done.sizes:
             if self.client.find(groups.path(group)) is not None:
                 self.client.change("POST", f"{groups.path(group)}/resize", size=size)
@@ -110,7 +115,7 @@ class GceWatch:
                     self.client.insert(path, body)
 
     def _anew(self, group: MachineGroup, size: int) -> Iterator[tuple[str, Body]]:
-        yield "global/instanceTemplates", self.made.template(spot=group.spot)
+        yield "global/instanceTemplates", self.made.template_of(group)
         yield f"regions/{group.region}/instanceGroupManagers", {**self.made.group(group), "targetSize": size}
 
     def _until_reported(self) -> None:
@@ -138,10 +143,11 @@ class GceWatch:
 
     def _done(self) -> Ready | GiveUp:
         """No VM is there: the fleet has finished and taken itself down, or all have given up."""
-        there = [found for group in self.made.groups if (found := self.client.find(groups.path(group)))]
+        every = (*self.made.groups, *(self.made.spare if self.made.chosen else ()))
+        there = [found for group in every if (found := self.client.find(groups.path(group)))]
         if not there or any(int(found["targetSize"]) for found in there):
             return Ready()
-        why = f"the VMs of {self.made.name} all left before they began; it was taken down"
+        why = f"all VMs of {self.made.name} left before they began; it was taken down"
         return GiveUp(why, _SILENT)
 
     def _state(self, body: Body) -> str:

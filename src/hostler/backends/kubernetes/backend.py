@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from hostler import settings
+from hostler import env, settings
 from hostler.backends import cloud
 from hostler.backends.base import (
     Address,
@@ -25,7 +25,17 @@ from hostler.backends.base import (
     WorkerInfo,
 )
 from hostler.backends.cloud import Owner
-from hostler.backends.kubernetes import manifest, rbac, reasons, refusals, removal, text, volumes, watching
+from hostler.backends.kubernetes import (
+    config,
+    manifest,
+    rbac,
+    reasons,
+    refusals,
+    removal,
+    text,
+    volumes,
+    watching,
+)
 from hostler.backends.kubernetes import shape as shapes
 from hostler.backends.kubernetes.client import KubeClient, KubeRefusal, connect
 from hostler.backends.kubernetes.credentials import portable
@@ -80,8 +90,15 @@ class KubernetesBackend:
         self._make(client, made, launch)
         self.say(f"{made.name} is made; waiting for its workers (Ctrl-C: they come by themselves)")
         need = min(plan.fleet.workers, launch.resources.fewest)
-        watching.JobWatch(client, made, need, self.pause, self.clock, self.say).until_ready()
-        return [one for one in self._workers(client, plan.fleet) if one.alive and one.launch == made.name]
+        try:
+            watching.JobWatch(client, made, need, self.pause, self.clock, self.say).until_ready()
+            there = [
+                one for one in self._workers(client, plan.fleet) if one.alive and one.launch == made.name
+            ]
+        except (CloudUnavailable, KubeRefusal) as error:  # whole, and without a watcher it goes on
+            self.say(f"{made.name} goes on, and cannot be watched: {error}")
+            return [WorkerInfo(made.name, "", True, "not watched", plan.workers, launch=made.name)]
+        return [one for one in there if one.host] or there  # pods; a Job stands for those that wait alone
 
     def list(self, fleet: Fleet) -> Sequence[WorkerInfo]:
         return self._workers(self._connect(fleet), fleet)
@@ -153,8 +170,11 @@ class KubernetesBackend:
         return Address(there[0], there[0], "", (), command=(*words, there[0], "--container", WORKER))
 
     def role(self, fleet: Fleet, who: str) -> str:
-        """The rights it needs, as `kubectl apply` takes them. Pure."""
-        return text.documents(rbac.role(str(fleet.options.get("namespace") or ""), who))
+        """The rights that a person and the pods need, as `kubectl apply` takes them."""
+        namespace, context = (str(fleet.options.get(key) or "") for key in ("namespace", "context"))
+        account = str(fleet.options.get("service_account") or "default")
+        pods = f"{namespace or config.namespace_of(env.kubeconfigs(), context or None)}/{account}"
+        return text.documents(rbac.role(namespace, who, pods))
 
     def standing(self, fleet: Fleet) -> Sequence[str]:
         """Nodes left without any pod of ours, one line each."""
@@ -186,11 +206,15 @@ class KubernetesBackend:
             return
         if made.hidden:
             client.delete(removal.SECRET, made.name)  # of a Job that has ended
-        job = client.create(made.job)
+        try:
+            job = client.create(made.job)
+        except CloudUnavailable as error:  # it may have been made
+            _take_back(client, made, error)
+            raise
         try:
             _hide(client, made, job)
-        except CloudError:
-            client.delete(removal.JOB, made.name)
+        except CloudError as error:
+            _take_back(client, made, error)
             raise
 
     def _free(self, client: KubeClient, made: Manifest, launch: Launch) -> Body | None:
@@ -209,7 +233,8 @@ class KubernetesBackend:
         while client.find(removal.JOB, made.name) is not None:
             if self.clock() >= end:
                 raise CloudUnavailable(
-                    f"{made.name}, which has ended, could not be removed", hint="the same again, later"
+                    f"{made.name}, which has ended, could not be removed",
+                    hint="run the command again later",
                 )
             self.pause(LOOK)
         return None
@@ -220,13 +245,13 @@ class KubernetesBackend:
         found = [_worker(pod, said) for pod, said in zip(pods, watching.said_of(client, pods), strict=True)]
         for job in client.list(removal.JOB, owner.labels):
             there = sum(worker.alive and worker.launch == name_of(job) for worker in found)
-            missing = _wanted(job) - there
+            missing = watching.missing_pods(job, there)
             if why := reasons.failure(job):
                 found.append(WorkerInfo(name_of(job), "", False, f"failed: {why}", launch=name_of(job)))
             elif missing > 0:
-                events = watching.events_of(client, name_of(job)) if not there else []
-                said = reasons.of_job(job, [], events)
-                found.append(WorkerInfo(name_of(job), "", True, said.words, missing, launch=name_of(job)))
+                said = reasons.of_job(job, watching.events_of(client, name_of(job)))
+                words = watching.with_hint(said)
+                found.append(WorkerInfo(name_of(job), "", True, words, missing, launch=name_of(job)))
         return found
 
 
@@ -248,23 +273,9 @@ def _check_place(client: KubeClient) -> None:
         )
 
 
-def _wanted(job: Body) -> int:
-    """How many of its workers have not left for good."""
-    if reasons.is_finished(job) or job["metadata"].get("deletionTimestamp"):
-        return 0
-    status, size = job.get("status") or {}, int((job.get("spec") or {}).get("completions") or 0)
-    return size - int(status.get("succeeded") or 0) - _count(str(status.get("failedIndexes") or ""))
-
-
-def _count(indexes: str) -> int:
-    """How many `0,2-4` are."""
-    spans = [part.split("-") for part in indexes.split(",") if part]
-    return sum(int(span[-1]) - int(span[0]) + 1 for span in spans)
-
-
 def _fill(client: KubeClient, made: Manifest, there: Body) -> None:
     """A Job of which some have left already gets as many new places: its size may grow, all else is fixed."""
-    left = _wanted(there)
+    left = watching.missing_pods(there, 0)
     size, workers = int(there["spec"]["completions"]), int(made.job["spec"]["completions"])
     if left < workers:
         grown = size + workers - left
@@ -282,6 +293,15 @@ def _hide(client: KubeClient, made: Manifest, job: Body) -> None:
     client.create(secret)
 
 
+def _take_back(client: KubeClient, made: Manifest, why: CloudError) -> None:
+    """Delete a Job that is, or may be, half made; if that fails too, the error says how."""
+    try:
+        client.delete(removal.JOB, made.name)
+    except CloudError:
+        hint = f"the Job {made.name} may be there: kubectl delete job {made.name} once it answers"
+        why.hint = f"{why.hint}; {hint}" if why.hint else hint
+
+
 def _complete(client: KubeClient, made: Manifest, job: Body) -> None:
     """Make the Secret of a Job whose maker died before it did."""
     try:
@@ -294,4 +314,4 @@ def _complete(client: KubeClient, made: Manifest, job: Body) -> None:
 def _worker(pod: Body, said: reasons.PodReason) -> WorkerInfo:
     """The worker of a pod; an ended pod stays for its log, until the Job is removed."""
     name, job = name_of(pod), labels_of(pod).get("batch.kubernetes.io/job-name", "")
-    return WorkerInfo(name, name, said.state != reasons.GONE, said.words, log=name, launch=job)
+    return WorkerInfo(name, name, said.state != reasons.GONE, watching.with_hint(said), log=name, launch=job)

@@ -1,4 +1,4 @@
-"""The boot program of a pod: brings hostler and its store's driver from the store into a folder.
+"""The boot program of a pod: brings hostler and its store's driver from the store, and tries the store.
 
     python3 -c THIS STORE FOLDER KEY=SHA256 ...
 
@@ -15,7 +15,6 @@ import hmac
 import json
 import os
 import platform
-import subprocess
 import sys
 import time
 from importlib import import_module
@@ -24,7 +23,9 @@ from urllib.parse import quote, urlencode, urlsplit
 from urllib.request import Request
 
 from hostler.backends.fetch import fetch, fetch_object, google_object
+from hostler.backends.kubernetes.earlier_pods import note_ends
 from hostler.backends.metadata import get_token
+from hostler.backends.store_check import check_store
 from hostler.env import gcs_emulator, metadata_server
 from hostler.errors import HostlerError, MachineError
 from hostler.remote.install import install
@@ -42,7 +43,8 @@ def main(words: list[str]) -> int:
                 f"the image's Python is {platform.python_version()}, hostler needs 3.10 or newer"
             )
         places = [bring(store, folder, *parcel.split("=", 1)) for parcel in parcels]
-        check(store, places)
+        check_store(store, places, lambda: download(store, parcels[0].split("=", 1)[0]))
+        note_ends(folder)
     except HostlerError as error:
         print(f"hostler: failed: {error}", flush=True)
         return UNFIT
@@ -56,22 +58,6 @@ def bring(store: str, folder: str, key: str, sha: str) -> str:
     place = Path(folder, key.split("/")[0])
     place.mkdir(parents=True, exist_ok=True)
     return install(place, sha, lambda: download(store, key))
-
-
-def check(store: str, places: list[str]) -> None:
-    """A driver that was built for another Python or system is found out here."""
-    if "://" not in store:
-        return
-    words = [sys.executable, "-c", "import obstore"]
-    theirs = dict(os.environ, PYTHONPATH=os.pathsep.join(places))
-    done = subprocess.run(words, env=theirs, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
-    if done.returncode:
-        said = done.stdout.decode("utf-8", "replace").strip().splitlines() or [""]
-        here = f"Python {platform.python_version()} on {platform.machine()}"
-        raise MachineError(
-            f"the store's driver does not run in this image ({here}): {said[-1]}; "
-            "pip install obstore in it, or take another"
-        )
 
 
 def download(store: str, key: str) -> bytes:

@@ -19,6 +19,7 @@ from hostler.spec.project import Fleet
 
 TRIES = 3
 PATIENCE = 10.0  # seconds for one answer
+PROXY = "a proxy in between"
 KINDS = {  # kind → its group, how it is written in paths, whether it is in a namespace
     "Job": ("batch", "jobs", True),
     "Pod": ("", "pods", True),
@@ -155,9 +156,21 @@ class KubeClient:
                 status = int(error.status.code or 0)
                 if (status != 429 and status < 500) or not left:
                     raise _refused(error.status, self.namespace) from None
+            except httpx2.HTTPStatusError as error:  # not in the API's own form: a proxy's page
+                status = error.response.status_code
+                if status != 429 and status < 500:
+                    said = f"{status} {error.response.reason_phrase}, from {PROXY}"
+                    message, hint = refusals.read(status, "", said, self.namespace)
+                    raise KubeRefusal(status, "", message, hint) from None
+                if not left or once:
+                    raise unanswered(self.server, self.context, f"{status}, from {PROXY}") from None
             except httpx2.HTTPError as error:
                 if not left or (once and not isinstance(error, httpx2.ConnectError)):
                     raise unanswered(self.server, self.context, str(error)) from None
+            except (ValueError, KeyError, TypeError, AttributeError):  # 200, and no object
+                if not left or once:
+                    said = f"what answers is not the API of Kubernetes; perhaps {PROXY}"
+                    raise unanswered(self.server, self.context, said) from None
             except (ConfigError, OSError) as error:  # a login program that is not there, or fails
                 raise CloudError(
                     f"context {self.context}: {error}", hint=f"kubectl --context {self.context} get pods"

@@ -58,6 +58,14 @@ def load(paths: Sequence[Path], context: str | None) -> KubeConfig:
     )
 
 
+def namespace_of(paths: Sequence[Path], context: str | None) -> str:
+    """Namespace of a context, or the one that a cluster has for whoever names none."""
+    try:
+        return load(paths, context).namespace
+    except (CloudError, UsageError):
+        return "default"
+
+
 def _both(hint: str, all_of_them: str) -> str:
     return hint if all_of_them in hint else f"{hint} {all_of_them}"
 

@@ -17,10 +17,11 @@ from hostler.backends import cloud
 from hostler.backends.base import Launch
 from hostler.backends.cloud import Owner
 from hostler.backends.kubernetes import names, volumes
-from hostler.backends.kubernetes.host import UNFIT, UNUSABLE
+from hostler.backends.kubernetes.credentials import is_local
+from hostler.backends.kubernetes.earlier_pods import API, CONTAINER
+from hostler.backends.kubernetes.host import HOME, UNFIT, UNUSABLE
 from hostler.backends.kubernetes.names import owner_of
 from hostler.backends.kubernetes.shape import PodShape, shape
-from hostler.backends.kubernetes.volumes import HOME
 from hostler.errors import UsageError
 from hostler.remote.standalone import standalone
 from hostler.spec.names import slug
@@ -28,11 +29,12 @@ from hostler.spec.project import Fleet
 
 UPLOADING = 30.0  # seconds after the grace in which what was saved reaches the store
 BACK_OFF = 1000  # times that an index may fail by itself: the worker has its own limits
-BRING, WORKER = "bring", "worker"  # containers
+BRING, WORKER = "bring", CONTAINER  # containers
 QUEUE = "kueue.x-k8s.io/queue-name"
 AZURE = "azure.workload.identity/use"  # without it AKS gives a pod nothing of its service account's role
 EMULATED = ("STORAGE_EMULATOR_HOST",)
 _OPENS = re.compile(r"^(AWS|GOOGLE|AZURE)_.*(KEY|TOKEN|SECRET|CREDENTIALS|SAS|SERVICE_ACCOUNT|PROFILE)")
+_API = "hostler-api"  # a volume of the first container alone
 _SAFE: dict[str, Any] = {"allowPrivilegeEscalation": False}
 _BARE = {**_SAFE, "capabilities": {"drop": ["ALL"]}}
 
@@ -151,6 +153,7 @@ def _pod(fleet: Fleet, launch: Launch, found: PodShape, name: str, public: Mappi
                 "name": BRING,
                 **shared,
                 "command": _bring(launch),
+                "volumeMounts": [*mounts, {"name": _API, "mountPath": API, "readOnly": True}],
                 "resources": found.resources(gpus=False),
             }
         ],
@@ -162,8 +165,17 @@ def _pod(fleet: Fleet, launch: Launch, found: PodShape, name: str, public: Mappi
                 "resources": found.resources(),
             }
         ],
-        "volumes": [{"name": "hostler", "emptyDir": {}}, *(one.body for one in found.volumes)],
+        "volumes": [{"name": "hostler", "emptyDir": {}}, _access(), *(one.body for one in found.volumes)],
     }
+
+
+def _access() -> Body:
+    """A token that lasts an hour, by which the first container asks how earlier pods ended."""
+    authority = {"name": "kube-root-ca.crt", "items": [{"key": "ca.crt", "path": "ca.crt"}], "optional": True}
+    own = {"path": "namespace", "fieldRef": {"fieldPath": "metadata.namespace"}}
+    sources: list[Body] = [{"serviceAccountToken": {"path": "token", "expirationSeconds": 3600}}]
+    sources += [{"configMap": authority}, {"downwardAPI": {"items": [own]}}]
+    return {"name": _API, "projected": {"sources": sources}}
 
 
 def _as_user(user: int) -> Body:
@@ -201,8 +213,9 @@ def _env(public: Mapping[str, str], fleet: Fleet, launch: Launch, found: PodShap
         **({"HOME": HOME} if found.user is not None else {}),
         **public,
     }
-    address = {"name": env.ADDRESS, "valueFrom": {"fieldRef": {"fieldPath": "status.podIP"}}}
-    return [*({"name": name, "value": value} for name, value in told.items()), address]
+    fields = {env.ADDRESS: "status.podIP", env.POD: "metadata.name"}
+    own = ({"name": name, "valueFrom": {"fieldRef": {"fieldPath": path}}} for name, path in fields.items())
+    return [*({"name": name, "value": value} for name, value in told.items()), *own]
 
 
 def _sources(found: PodShape, name: str) -> list[Body]:
@@ -218,7 +231,7 @@ def _variables(found: PodShape, launch: Launch) -> tuple[dict[str, str], dict[st
     hidden = {
         name: value
         for name, value in launch.variables.items()
-        if name not in public and not (identified and _OPENS.match(name))
+        if name not in public and not is_local(name) and not (identified and _OPENS.match(name))
     }
     seen = {name: value for name, value in launch.variables.items() if name in public}
     return seen, {**hidden, **launch.secrets}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -32,6 +32,7 @@ RULES = (
     ),  # by name: get, list and patch would show those of others
     AccessRule("", "events", ("list",)),
 )
+OF_PODS = AccessRule("", "pods", ("list",))  # of the pods' own account: how an earlier one ended
 BY_HAND = AccessRule(
     "", "pods/exec", ("create", "get")
 )  # hostler ssh, by kubectl: newer ones open it by a GET
@@ -51,21 +52,28 @@ def rule_for(verb: str, resource: str) -> str:
     return f'{{apiGroups: ["{group}"], resources: ["{resource}"], verbs: ["{verb}"]}}'
 
 
-def role(namespace: str, who: str) -> list[dict[str, Any]]:
-    """The Role and its RoleBinding; `who` is a user, group:NAME or serviceaccount:[NAMESPACE/]NAME."""
-    place = {"namespace": namespace} if namespace else {}
-    rules = [rule.body for rule in (*RULES, BY_HAND)]
-    head = {"metadata": {"name": NAME, **place}}
+def role(namespace: str, who: str, pods: str = "default") -> list[dict[str, Any]]:
+    """Two Roles, each with its RoleBinding: for a person, and for the service account of the `pods`. `who` is
+    a user, group:NAME or serviceaccount:[NAMESPACE/]NAME."""
     return [
-        {"apiVersion": f"{_API}/v1", "kind": "Role", **head, "rules": rules},
-        {
-            "apiVersion": f"{_API}/v1",
-            "kind": "RoleBinding",
-            **head,
-            "subjects": [_subject(who, namespace)],
-            "roleRef": {"apiGroup": _API, "kind": "Role", "name": NAME},
-        },
+        *_bound(NAME, namespace, (*RULES, BY_HAND), _subject(who, namespace)),
+        *_bound(f"{NAME}-pods", namespace, (OF_PODS,), _subject(f"serviceaccount:{pods}", namespace)),
     ]
+
+
+def _bound(
+    name: str, namespace: str, rules: Sequence[AccessRule], subject: dict[str, str]
+) -> Iterator[dict[str, Any]]:
+    head = {"metadata": {"name": name, **({"namespace": namespace} if namespace else {})}}
+    yield {"apiVersion": f"{_API}/v1", "kind": "Role", **head, "rules": [rule.body for rule in rules]}
+    ref = {"apiGroup": _API, "kind": "Role", "name": name}
+    yield {
+        "apiVersion": f"{_API}/v1",
+        "kind": "RoleBinding",
+        **head,
+        "subjects": [subject],
+        "roleRef": ref,
+    }
 
 
 def _subject(who: str, namespace: str) -> dict[str, str]:

@@ -22,7 +22,7 @@ DRIVER = (
     "v0.17.1/deployments/static/nvidia-device-plugin.yml"
 )
 
-POLICY = "`user: 1000` in the fleet runs them without rights; hostPath volumes need another namespace"
+POLICY = "`user: 1000` in the fleet runs them as an ordinary user; hostPath volumes need another namespace"
 
 
 @dataclass(frozen=True)
@@ -61,8 +61,8 @@ _PARTS = (
     (r"Insufficient memory", "{n} with too little memory free"),
     (r"Insufficient ephemeral-storage", "{n} with too little disk free"),
     (r"Insufficient (?P<what>[\w.-]*gpu[\w.-]*|\S+/\S+)", "{n} without a free {what}"),
-    (r"Too many pods", "{n} with as many pods as they take"),
-    (r"didn't match Pod's node affinity/selector", "{n} that `node_selector` does not mean"),
+    (r"Too many pods", "{n} with no room for more pods"),
+    (r"didn't match Pod's node affinity/selector", "{n} that `node_selector` excludes"),
     (
         r"had untolerated taints?(?:\(s\))? ?\{?(?P<what>[^}]*)\}?",
         "{n} with a taint that `tolerations` lacks: {what}",
@@ -70,6 +70,9 @@ _PARTS = (
     (r"were unschedulable", "{n} closed to new pods"),
     (r"volume node affinity conflict", "{n} that cannot have its volume"),
 )
+_CLAIM = re.compile(r'persistentvolumeclaim "([^"]+)" not found')
+_UNBOUND = "unbound immediate PersistentVolumeClaims"
+_UNBINDABLE = ("FailedBinding", "ProvisioningFailed", "ExternalProvisioning")
 _GPU = re.compile(r"Insufficient (\S*gpu\S*)", re.IGNORECASE)
 
 
@@ -85,12 +88,12 @@ def of_pod(pod: Body) -> PodReason:
     return _of_containers(status, phase)
 
 
-def of_job(job: Body, pods: Sequence[Body], events: Sequence[Body]) -> PodReason:
-    """Why a Job has no pods yet."""
+def of_job(job: Body, events: Sequence[Body]) -> PodReason:
+    """Why a Job lacks pods. `events`: newest last."""
     if (job.get("spec") or {}).get("suspend"):
         return PodReason(WAITS, "waits: held back until its queue admits it (suspended)")
     failed = [str(e.get("message") or "") for e in events if e.get("reason") == "FailedCreate"]
-    if not failed or pods:
+    if not failed:
         return PodReason(WAITS, "waits: its pods are not made yet")
     words = _not_made(failed[-1])
     return PodReason(WAITS, f"waits: {words[0]}", words[1], failing=True)
@@ -116,13 +119,31 @@ def conditions(thing: Body) -> Sequence[Body]:
 def in_words(message: str) -> str:
     """The scheduler's message about nodes, each reason in words; all of it beside, to look up."""
     nodes = re.match(r"(\d+)/(\d+) nodes are available: (.*)", message, re.DOTALL)
+    if claim := _CLAIM.search(message):
+        return f"no claim named {claim[1]} for its volume ({message})"
+    if "persistentvolumeclaim" in message.lower():
+        return f"its volume is not ready ({message})"
     if not nodes:
-        if "persistentvolumeclaim" in message or "PersistentVolumeClaim" in message:
-            return f"its volume is not ready ({message})"
         return message
-    told = nodes[3].split(" preemption: ")[0]
+    told = re.split(r"\.? (?:no new claims|preemption:)", nodes[3])[0]
     parts = [text for one in re.split(r"[,.] (?=\d+ )|\.$|\. ?$", told) if (text := _part(one))]
     return f"no node has room: {', '.join(parts)} ({message})" if parts else f"no node has room ({message})"
+
+
+def claims(pod: Body) -> list[str]:
+    """Names of the claims that its volumes are."""
+    volumes = (pod.get("spec") or {}).get("volumes") or ()
+    return [str(own["claimName"]) for one in volumes if (own := one.get("persistentVolumeClaim"))]
+
+
+def is_unbound(words: str) -> bool:
+    return _UNBOUND in words
+
+
+def of_claim(events: Sequence[Body]) -> str:
+    """Why a claim has no volume yet, in the cluster's words; '' if it does not say. `events`: newest last."""
+    told = [str(one.get("message") or "") for one in events if one.get("reason") in _UNBINDABLE]
+    return told[-1] if told else ""
 
 
 def wants_gpu(message: str) -> str:
@@ -158,7 +179,10 @@ def _part(text: str) -> str:
 def _unscheduled(status: Body) -> PodReason | None:
     for one in status.get("conditions") or ():
         if one.get("type") == "PodScheduled" and one.get("status") == "False":
-            return PodReason(WAITS, f"waits: {in_words(str(one.get('message') or one.get('reason') or ''))}")
+            message = str(one.get("message") or one.get("reason") or "")
+            absent = bool(_CLAIM.search(message))
+            hint = "check `volumes`; kubectl get pvc shows the claims there are" if absent else ""
+            return PodReason(WAITS, f"waits: {in_words(message)}", hint, failing=absent)
     return None
 
 
@@ -167,10 +191,11 @@ def _of_containers(status: Body, phase: str) -> PodReason:
         waiting = (one.get("state") or {}).get("waiting") or {}
         reason = str(waiting.get("reason") or "")
         if reason in _WAITING:
-            words, hint = _WAITING[reason]
             said = str(waiting.get("message") or "")
+            never = reason in _HOPELESS or "invalid reference format" in said
+            words, hint = _WAITING["InvalidImageName" if never and reason == "ErrImagePull" else reason]
             detail = f"{reason}: {said}" if said else reason
-            return PodReason(WAITS, f"waits: {words} ({detail})", hint, reason in _HOPELESS, failing=True)
+            return PodReason(WAITS, f"waits: {words} ({detail})", hint, never, failing=True)
     own: Body = next((one for one in status.get("containerStatuses") or () if one.get("name") == WORKER), {})
     if (own.get("state") or {}).get("running") is not None and phase == "Running":
         return PodReason(RUNS, "runs")
@@ -179,7 +204,7 @@ def _of_containers(status: Body, phase: str) -> PodReason:
 
 def _ended(status: Body) -> str:
     if status.get("phase") == "Succeeded":
-        return "left: nothing was left for it"
+        return "ended: no run was left for it"
     if status.get("reason"):
         return f"ended: {status['reason']}: {status.get('message') or ''}".rstrip(": ")
     for one in _containers(status):

@@ -33,12 +33,12 @@ _KNOWN = (
     (
         r"violates PodSecurity (?P<what>.+)",
         "the namespace's policy does not allow such pods: {what}",
-        "`user: 1000` in the fleet runs them without rights; hostPath volumes need another namespace",
+        "`user: 1000` in the fleet runs them as an ordinary user; hostPath volumes need another namespace",
     ),
     (
         r"admission webhook \"(?P<what>[^\"]+)\" denied the request:?(?P<why>.*)",
         "a policy of the cluster ({what}) refused it:{why}",
-        "ask who runs the cluster",
+        "ask the people who run the cluster",
     ),
 )
 
@@ -61,7 +61,7 @@ def read(status: int, reason: str, said: str, namespace: str) -> tuple[str, str]
             "check the fleet's keys; --dry-run shows the manifest",
         )
     if status == 429 or status >= 500:
-        return f"the cluster asks to wait: {said or status}", "the same command again, in a while"
+        return f"the cluster asks to wait: {said or status}", "run the same command again in a while"
     return f"the cluster refused: {said or status}", ""
 
 

@@ -15,6 +15,7 @@ from hostler.spec.job import Resources
 from hostler.spec.nearest import did_you_mean
 from hostler.spec.project import Fleet
 from hostler.spec.scalars import text
+from hostler.spec.units import counted, show_size
 
 IMAGE = "python:3.12-slim"
 GPU = "nvidia.com/gpu"
@@ -75,6 +76,7 @@ def shape(fleet: Fleet, launch: Launch) -> PodShape:
     given = fleet.options
     asked = fleet.resources or launch.resources
     requests, limits = _resources(fleet, asked)
+    _check_size(fleet, limits, launch.resources)
     spot = _spot(fleet)
     pulls = given.get("pull_secret") or ()
     return PodShape(
@@ -119,6 +121,25 @@ def _resources(fleet: Fleet, asked: Resources) -> tuple[Body, Body]:
     if count:
         limits[str(fleet.options.get("gpu_resource") or GPU)] = str(int(count))
     return {**requests, **limits}, limits
+
+
+def _check_size(fleet: Fleet, limits: Body, run: Resources) -> None:
+    """Pods that are smaller than a run would come, take nothing and go."""
+    own = fleet.resources or Resources()
+    gpus = int(limits.get(str(fleet.options.get("gpu_resource") or GPU), 0))
+    lacks = []
+    if own.cpus and run.cpus and own.cpus < run.cpus:
+        lacks.append((counted(own.cpus, "CPU"), counted(run.cpus, "CPU")))
+    if own.memory and run.memory and own.memory < run.memory:
+        lacks.append((f"{show_size(own.memory)} of memory", f"{show_size(run.memory)} of memory"))
+    if gpus < run.gpus:
+        lacks.append((counted(gpus, "GPU"), counted(run.gpus, "GPU")))
+    if lacks:
+        has, takes = (" and ".join(words) for words in zip(*lacks, strict=True))
+        raise UsageError(
+            f"fleet {fleet.name}: a pod has {has}, but a run takes {takes}",
+            hint=f"raise `resources` and `gpus` of fleet {fleet.name}, or lower `resources` of the project",
+        )
 
 
 def _quantity(cpus: float) -> str:

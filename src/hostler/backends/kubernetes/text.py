@@ -11,7 +11,7 @@ from typing import Any
 
 import yaml
 
-from hostler.backends.kubernetes.credentials import FILE, KEY
+from hostler.backends.kubernetes.credentials import FILES, KEY
 from hostler.backends.kubernetes.manifest import Manifest
 
 
@@ -50,4 +50,4 @@ def of_launch(made: Manifest) -> str:
 
 def _by_hand(name: str, value: str) -> str:
     """A file of this machine is there as what is in it, under the name that pods look at."""
-    return f"--from-file={KEY}={shlex.quote(value)}" if name == FILE else f"--from-literal={name}=…"
+    return f"--from-file={KEY}={shlex.quote(value)}" if name in FILES else f"--from-literal={name}=…"

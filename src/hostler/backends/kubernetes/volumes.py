@@ -19,13 +19,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from hostler.backends.kubernetes.host import HOME
 from hostler.errors import UsageError
 from hostler.spec.project import Fleet
 from hostler.spec.units import size
 
 SHM = "/dev/shm"
-HOME = "/hostler"  # where hostler itself lies in a pod, and what it keeps there
-_HINT = "like /data: my-claim, /mnt: {host: /mnt}, /scratch: {empty: 50GB}, /dev/shm: {memory: 8GB}"
+_HINT = "for example /data: my-claim, /mnt: {host: /mnt}, /scratch: {empty: 50GB}, /dev/shm: {memory: 8GB}"
 
 
 @dataclass(frozen=True)

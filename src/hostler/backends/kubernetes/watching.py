@@ -18,7 +18,7 @@ from hostler.backends.kubernetes import reasons, removal
 from hostler.backends.kubernetes.client import KubeClient, KubeRefusal
 from hostler.backends.kubernetes.manifest import BRING, WORKER, Manifest
 from hostler.backends.kubernetes.names import name_of
-from hostler.backends.kubernetes.reasons import RUNS, STARTS, WAITS, PodReason
+from hostler.backends.kubernetes.reasons import GONE, RUNS, STARTS, WAITS, PodReason
 
 LOOK = 0.5
 
@@ -30,7 +30,8 @@ class JobView:
     """A launch as one look found it."""
 
     pods: Sequence[PodReason]
-    job: PodReason | None = None  # why it has no pods
+    job: PodReason | None = None  # why pods are missing
+    missing: int = 0  # so many are not made
     failed: str = ""  # the Job itself, and why
     finished: bool = False
     queued: bool = False  # held back by its queue
@@ -46,7 +47,8 @@ def decide(
     running = sum(one.state == RUNS for one in view.pods)
     if view.finished or view.queued or running >= need:
         return Ready()
-    stuck = [*view.pods, *([view.job] if view.job else [])]
+    living = [one for one in view.pods if one.state != GONE]
+    stuck = [*view.pods, *([view.job] if view.job and len(living) < need else [])]
     for one in stuck:
         if one.never or (one.failing and waited >= settled):
             return GiveUp(_bare(one.words), one.hint)
@@ -88,7 +90,8 @@ class JobWatch:
             self._tell(view)
         if isinstance(done, KeepWaiting):
             self.ran += LOOK * sum(one.state == RUNS for one in view.pods)
-            news = next((one.words for one in view.pods if one.state == WAITS), "")
+            waiting = [*view.pods, *([view.job] if view.job and view.job.failing else [])]
+            news = next((one.words for one in waiting if one.state == WAITS), "")
             if news and news != self.told:
                 self.told = news
                 self.say(f"{self.made.name} {news}")
@@ -103,8 +106,9 @@ class JobWatch:
         pods = self._pods()
         said = said_of(self.client, pods)
         queued = bool((job.get("spec") or {}).get("suspend"))
-        why = None if pods else reasons.of_job(job, pods, self._events())
-        return JobView(said, why, queued=queued)
+        missing = missing_pods(job, sum(one.state != GONE for one in said))
+        why = reasons.of_job(job, self._events()) if missing else None
+        return JobView(said, why, missing, queued=queued)
 
     def _pods(self) -> Sequence[Body]:
         return self.client.list(removal.POD, self.made.owned)
@@ -129,7 +133,10 @@ class JobWatch:
         if view.queued:
             self.say(f"{self.made.name} waits in its queue; hostler status shows it")
         elif waiting:
-            self.say(f"{len(waiting)} of {len(view.pods)} workers {_bare(waiting[0].words, 'wait')}")
+            self.say(f"{len(waiting)} of {len(view.pods)} workers {_bare(with_hint(waiting[0]), 'wait')}")
+        elif view.job and view.job.failing:
+            of = len(view.pods) + view.missing
+            self.say(f"{view.missing} of {of} workers {_bare(with_hint(view.job), 'wait')}")
 
     def _taken_down(self, done: GiveUp) -> Undone:
         """After all of the launch is deleted; what it failed of is what is told."""
@@ -143,8 +150,9 @@ class JobWatch:
 
 
 def said_of(client: KubeClient, pods: Sequence[Body]) -> list[PodReason]:
-    """States of pods; where a GPU is short, also whether any node has one at all."""
-    found = [reasons.of_pod(pod) for pod in pods]
+    """States of pods; where a GPU is short, also whether any node has one at all, and where a volume is not
+    bound, why."""
+    found = _with_claims(client, pods, [reasons.of_pod(pod) for pod in pods])
     short = [reasons.wants_gpu(one.words) if one.state == WAITS else "" for one in found]
     if not any(short):
         return found
@@ -157,7 +165,41 @@ def said_of(client: KubeClient, pods: Sequence[Body]) -> list[PodReason]:
 
 def _with_driver(said: PodReason, gpu: str, nodes: Sequence[Body] | None) -> PodReason:
     hint = reasons.no_driver(gpu, nodes)
-    return replace(said, words=f"{said.words}; {hint}", hint=hint) if hint else said
+    return replace(said, hint=hint) if hint else said
+
+
+def _with_claims(client: KubeClient, pods: Sequence[Body], found: Sequence[PodReason]) -> list[PodReason]:
+    """Words of pods that wait for their volumes, with what was said last of each claim, asked once."""
+    unbound = [one.state == WAITS and reasons.is_unbound(one.words) for one in found]
+    claims = {
+        claim for pod, waits in zip(pods, unbound, strict=True) if waits for claim in reasons.claims(pod)
+    }
+    told = {claim: reasons.of_claim(events_of(client, claim)) for claim in sorted(claims)}
+    why = "; ".join(f"claim {claim}: {words}" for claim, words in told.items() if words)
+    return [
+        replace(one, words=f"{one.words}; {why}") if waits and why else one
+        for one, waits in zip(found, unbound, strict=True)
+    ]
+
+
+def with_hint(said: PodReason) -> str:
+    """Its words, and what to do, where nobody else says that."""
+    return f"{said.words}; {said.hint}" if said.hint else said.words
+
+
+def missing_pods(job: Body, there: int) -> int:
+    """How many pods of a Job are not made, of those that have not left for good."""
+    if reasons.is_finished(job) or (job.get("metadata") or {}).get("deletionTimestamp"):
+        return 0
+    status, size = job.get("status") or {}, int((job.get("spec") or {}).get("completions") or 0)
+    left = size - int(status.get("succeeded") or 0) - _count(str(status.get("failedIndexes") or ""))
+    return max(0, left - there)
+
+
+def _count(indexes: str) -> int:
+    """How many `0,2-4` are."""
+    spans = [part.split("-") for part in indexes.split(",") if part]
+    return sum(int(span[-1]) - int(span[0]) + 1 for span in spans)
 
 
 def events_of(client: KubeClient, name: str) -> Sequence[Body]:

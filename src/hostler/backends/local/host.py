@@ -14,6 +14,9 @@ class LocalHost:
     name = "local"
     comes_with_launch = False
 
+    def place(self) -> tuple[str, int]:
+        return "", 0
+
     def watch(self, on_notice: Callable[[], None]) -> None:
         """The machine stays."""
 
@@ -36,6 +39,12 @@ class LocalHost:
 
     def report(self, state: str) -> None:
         """Its workers are seen by their processes."""
+
+    def job(self) -> str:
+        return ""
+
+    def fate(self, job: str) -> str:
+        return ""
 
     def leave(self) -> None:
         """The machine stays when its worker has left."""

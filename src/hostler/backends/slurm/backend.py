@@ -1,7 +1,7 @@
 """Workers as tasks of a job array: sbatch starts them, squeue lists them, scancel ends them.
 
 Nothing is remembered here: which jobs are a fleet's is written on the jobs themselves (their comment). The
-accounting database is never asked, so that sites without one are served the same.
+accounting database is asked by `fates.py` alone: sites without one are served the same.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from hostler.backends.base import (
     Question,
     WorkerInfo,
 )
-from hostler.backends.privatefile import Kept
+from hostler.backends.privatefile import PrivateContent
 from hostler.backends.slurm import batch, queue
 from hostler.backends.slurm.batch import Array
 from hostler.backends.slurm.queue import Listing
@@ -54,7 +54,9 @@ class SlurmBackend:
 
     def plan(self, fleet: Fleet, launch: Launch) -> Plan:
         _check_script(fleet, launch)
-        return _plan(fleet, with_vault(fleet, launch, str(env.cache_dir())), batch.arrays(fleet, launch.runs))
+        if launch.secrets or launch.keys:
+            launch = with_vault(fleet, launch, str(env.cache_dir()))
+        return _plan(fleet, launch, batch.arrays(fleet, launch.runs))
 
     def start(self, plan: Plan) -> Sequence[WorkerInfo]:
         launch = plan.launch or Launch("")
@@ -105,7 +107,7 @@ class SlurmBackend:
 
     def _keep(self, fleet: Fleet, launch: Launch) -> None:
         """Keep the secrets where its workers find them, and remove those of launches that are over."""
-        kept = Kept(launch.secrets, launch.keys)
+        kept = PrivateContent(launch.secrets, launch.keys)
         if not kept:
             return
         self._sweep_up(fleet)
@@ -255,9 +257,9 @@ def _notes(arrays: tuple[Array, ...]) -> tuple[str, ...]:
 
 
 def _check_script(fleet: Fleet, launch: Launch) -> None:
-    if launch.script and not batch.takes_arguments(launch.script):
+    if launch.script and not batch.runs_worker(launch.script):
         raise UsageError(
-            f"{fleet.options.get('script')} does not run its arguments",
+            f"{fleet.options.get('script')} does not run its arguments, and no program with $1",
             hint='the worker\'s command comes as its arguments: add a line "$@" (or srun "$@")',
         )
 

@@ -15,6 +15,7 @@ from typing import Any
 
 from hostler import env
 from hostler.backends.base import Launch
+from hostler.spec.formats import submit_script
 from hostler.spec.job import Resources
 from hostler.spec.names import slug
 from hostler.spec.project import Fleet
@@ -73,14 +74,17 @@ def options(fleet: Fleet, launch: Launch, array: Array) -> list[str]:
         words += [f"--time={math.ceil(own['time'] / 60)}"]
     if launch.deadline is not None:  # what starts late gets less time, what is too late never starts
         words += [f"--deadline=now+{max(SOONEST, math.floor(launch.deadline - launch.at))}", "--time-min=1"]
-    words += [f"--signal={'' if launch.script else 'B:'}USR1@{notice(fleet)}"]
+    steps = launch.script and not _becomes_worker(launch.script)
+    words += [f"--signal={'' if steps else 'B:'}USR1@{notice(fleet)}"]
     return words + _resources(fleet, launch)
 
 
 def script(fleet: Fleet, launch: Launch, array: Array) -> str:
-    """The batch script; a person's own is left as it is, and gets the worker's command as its arguments."""
+    """The batch script. A person's own gets the worker's command as its arguments: where it runs them, or in
+    place of the program that takes `$1`."""
     if launch.script:
-        return launch.script
+        found = None if takes_arguments(launch.script) else submit_script.find(launch.script)
+        return found.text if found else launch.script
     # by ssh nobody has logged in: `module` and the like come with a login shell
     shell = "#!/bin/bash -l" if launch.library else "#!/bin/bash"
     lines = [shell, *fleet.options.get("header", ())]
@@ -139,6 +143,17 @@ def takes_arguments(text: str) -> bool:
     """Whether a person's own script runs what it is given."""
     code = [re.split(r"(?:^|\s)#", line)[0] for line in text.splitlines()]
     return any(sign in line for line in code for sign in ("$@", "$*", "${@"))
+
+
+def runs_worker(text: str) -> bool:
+    """Whether a worker can run by a person's own script."""
+    return takes_arguments(text) or submit_script.find(text) is not None
+
+
+def _becomes_worker(text: str) -> bool:
+    """Whether the worker takes the place of the script's shell, and gets its signals."""
+    found = None if takes_arguments(text) else submit_script.find(text)
+    return found is not None and found.ends_there
 
 
 def escaped(path: str) -> str:

@@ -9,10 +9,11 @@ import re
 import subprocess
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from hostler import env
 from hostler.backends.local.host import LocalHost
+from hostler.backends.slurm.fates import Fates
 
 PATIENCE = 30.0
 NAME_MAX = 120
@@ -25,6 +26,14 @@ class SlurmHost(LocalHost):
     task: str = ""  # 71, or 71_3: an array's last task has the array's own number, so that alone is not exact
     ends: float | None = None  # seconds since 1970 at which Slurm will end the task, if it says so
     cpus: str = ""  # of one node, as the job was given them
+    node: str = "0"  # number of this process among those of its step
+    site: str = ""  # name of the cluster
+    restarts: int = 0  # how often Slurm has queued the task again
+    _fates: Fates = field(default_factory=lambda: Fates(_printed), compare=False, repr=False)
+
+    def place(self) -> tuple[str, int]:
+        """Slurm starts a task again when the nodes it had are free, or down."""
+        return (f"{self.site} {self.task} {self.node}", self.restarts) if self.task else ("", 0)
 
     def show(self, run: str) -> None:
         """Show the run in `squeue`."""
@@ -35,13 +44,21 @@ class SlurmHost(LocalHost):
         """Back into the queue; Slurm ends this task by it, so it comes last."""
         return _quietly(["scontrol", "requeue", self.task]) if self.task else None
 
+    def job(self) -> str:
+        return f"{self.name} {self.site} {self.task}" if self.task else ""
+
+    def fate(self, job: str) -> str:
+        """By Slurm's accounting, or its controller; a job of another cluster is not asked about."""
+        own, _, task = job.rpartition(" ")
+        return self._fates.of(task) if own == f"{self.name} {self.site}" and task else ""
+
     def seconds_left(self, wall: Callable[[], float] = time.time) -> float | None:
         """Until the time limit; None if there is none, or nobody knows."""
         if not self.task:
             return None
         if self.ends is not None:
             return self.ends - wall()
-        return parse_left(_answer(["squeue", "--noheader", "--jobs", self.task, "--format", "%L"]))
+        return parse_left(_printed(["squeue", "--noheader", "--jobs", self.task, "--format", "%L"]) or "")
 
     def on_nodes(self, command: Sequence[str], nodes: int) -> list[str]:
         """srun's words for one worker on each node; one that ends leaves the others alone. Pure."""
@@ -60,7 +77,15 @@ def host_of(variables: Mapping[str, str]) -> SlurmHost:
     array, index = variables.get("SLURM_ARRAY_JOB_ID"), variables.get("SLURM_ARRAY_TASK_ID")
     task = f"{array}_{index}" if array and index else variables.get("SLURM_JOB_ID", "")
     ends = variables.get("SLURM_JOB_END_TIME", "")
-    return SlurmHost(task, float(ends) if ends.isdigit() else None, variables.get("SLURM_CPUS_PER_TASK", ""))
+    restarts = variables.get("SLURM_RESTART_COUNT", "")
+    return SlurmHost(
+        task,
+        float(ends) if ends.isdigit() else None,
+        variables.get("SLURM_CPUS_PER_TASK", ""),
+        variables.get("SLURM_PROCID", "0"),
+        variables.get("SLURM_CLUSTER_NAME", ""),
+        int(restarts) if restarts.isdigit() else 0,
+    )
 
 
 def parse_left(text: str) -> float | None:
@@ -79,9 +104,10 @@ def _quietly(words: Sequence[str]) -> bool:
         return False
 
 
-def _answer(words: Sequence[str]) -> str:
+def _printed(words: Sequence[str]) -> str | None:
+    """Output of a command; None if it failed."""
     try:
         done = subprocess.run(words, capture_output=True, timeout=PATIENCE, check=False, text=True)
     except (OSError, subprocess.TimeoutExpired):
-        return ""
-    return done.stdout if done.returncode == 0 else ""
+        return None
+    return done.stdout if done.returncode == 0 else None

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from hostler.backends.slurm import queue
 from hostler.backends.terminal import Ran, Terminal
@@ -76,7 +76,7 @@ def _span(part: str) -> int:
 # `squeue`, asked once for all fleets: a moment later its answer still holds.
 
 
-FRESH = 0.5  # seconds that squeue is not asked again
+FRESH, FRESH_MAX = 0.5, 15.0  # seconds that squeue is not asked again: more while it answers the same
 
 
 @dataclass
@@ -84,13 +84,24 @@ class Listing:
     terminal: Terminal
     clock: Callable[[], float]
     _answer: tuple[float, Ran] | None = None  # the last, and when it came
+    _fresh: float = FRESH
 
     def now(self) -> Ran:
-        if self._answer is None or self.clock() - self._answer[0] > FRESH:
+        last = self._answer
+        if last is None or self.clock() - last[0] > self._fresh:
             words = ["squeue", "--noheader", "--user", self.terminal.me(), "--format", queue.FORMAT]
-            self._answer = (self.clock(), self.terminal.run(words, "", queue.WHOLE))
-        return self._answer[1]
+            ran = self.terminal.run(words, "", queue.WHOLE)
+            same = last is not None and _but_times(ran.out) == _but_times(last[1].out)
+            self._fresh = min(2 * self._fresh, FRESH_MAX) if same else FRESH
+            self._answer = (self.clock(), ran)
+            return ran
+        return last[1]
 
     def forget(self) -> None:
         """Something was queued or ended: the next answer is another."""
-        self._answer = None
+        self._answer, self._fresh = None, FRESH
+
+
+def _but_times(text: str) -> list[QueueRow]:
+    """Rows of an answer without the time they have left, which changes always."""
+    return [replace(row, left="") for row in parse(text)]

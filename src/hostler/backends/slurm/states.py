@@ -41,7 +41,7 @@ STATES = {
     "RESIZING": Meaning(RUNNING, True, "", "changes its size"),
     "STAGE_OUT": Meaning(LEAVING, False, "", "brings its files back"),
     "COMPLETING": Meaning(LEAVING, False, "", "is ending"),
-    "COMPLETED": Meaning(GONE, False, "released", "left: nothing was left for it"),
+    "COMPLETED": Meaning(GONE, False, "released", "ended: no run was left for it"),
     "FAILED": Meaning(GONE, False, "lost", "failed"),
     "TIMEOUT": Meaning(GONE, False, "preempted", "reached its time limit"),
     "DEADLINE": Meaning(GONE, False, "preempted", "reached its deadline"),

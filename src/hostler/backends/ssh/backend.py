@@ -52,6 +52,7 @@ class SshBackend:
                 return []
             wheels = self._agents.bring(host, plan.wheels.get(str(host), ()), plan.fleet.cache)
             launch = plan.launch or Launch("")
+            self._check_store(plan, launch, host)
             kept = {"secrets": dict(launch.secrets), "variables": launch.keys}
             told = json.dumps({"commands": words, "variables": dict(plan.variables), "kept": kept}).encode()
             return _workers(host, self._ask(plan.fleet, host, "start", told, wheels=wheels))
@@ -83,6 +84,14 @@ class SshBackend:
                 f"fleet {fleet.name}: {twice} is named twice", hint="`workers: 2` starts two on each"
             )
         return hosts
+
+    def _check_store(self, plan: Plan, launch: Launch, host: SshTarget) -> None:
+        """A host whose workers could not use the store gets none; of a folder it was asked before."""
+        if "://" not in launch.folders.get(str(host), launch.store):
+            return
+        question = Question(store=launch.store, variables=launch.variables, wheels=plan.wheels)
+        if why := self._agents.unreached(host, question, plan.fleet.cache):
+            raise HostError(f"{host} cannot use the store: {why}", hint=f"hostler doctor asks {host} again")
 
     def _of_all(self, fleet: Fleet, act: Callable[[SshTarget], Workers]) -> Workers:
         """Answers of all machines, those that did not answer as workers that are not alive."""

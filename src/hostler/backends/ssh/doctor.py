@@ -8,6 +8,7 @@ from pathlib import Path
 
 from hostler.backends.doctor import BAD, NONE, OK, WARN, Check, absent, ask
 from hostler.spec.project import Fleet
+from hostler.spec.units import counted
 
 
 def checks(fleets: Sequence[Fleet], store: str) -> Iterator[Check]:
@@ -38,7 +39,7 @@ def check(asked: bool) -> Iterator[Check]:
 
 
 def _count(number: int, what: str) -> str:
-    return f"{number or 'no'} {what}{'s' * (number != 1)}"
+    return counted(number, what) if number else f"no {what}s"
 
 
 def _folder() -> Path:

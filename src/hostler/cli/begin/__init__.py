@@ -2,6 +2,7 @@
 
 verbs.py             their options
 init.py              `hostler init`: writes the files of a project; `--template trainer`
+fleet_sections.py    fleets in them, for what is found here or `--fleet` names
 import_.py           `hostler import`: writes files of other tools as ours; a folder of clouDL's
 import_file.py       one such file
 doctor.py            `hostler doctor`: asks for all checks

@@ -17,6 +17,6 @@ def command(shell: str) -> int:
 
     kind = get_completion_class(shell)
     if kind is None:
-        raise UsageError(f"this click has no completion for {shell}", hint="pip install -U click")
+        raise UsageError(f"this click cannot complete commands in {shell}", hint="pip install -U click")
     click.echo(kind(cli, {}, "hostler", VARIABLE).source())
     return 0

@@ -14,7 +14,7 @@ import signal
 import sys
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 
 import click
@@ -28,7 +28,6 @@ from hostler.cli.begin import demo_cloud
 from hostler.cli.begin.demo_story import lay_out, went_on
 from hostler.cli.terminal import output
 from hostler.cli.terminal.table import is_terminal, print_table, watch_table
-from hostler.errors import MachineError
 from hostler.fleet.submit import draft, named, submit
 from hostler.records.checkpoint import checkpoints
 from hostler.records.rows import Row, rows
@@ -37,6 +36,7 @@ from hostler.spec.job import Job
 from hostler.spec.names import slug
 from hostler.spec.project import Fleet, Project
 from hostler.spec.states import DONE, ENDED, QUEUED, RUNNING
+from hostler.spec.units import counted
 from hostler.store import Store
 
 RATES = (0.003, 0.01, 0.03, 0.1, 0.3, 1.0)
@@ -73,7 +73,7 @@ def _here(folder: Path) -> int:
 def _watch(show: _Show) -> None:
     """A live table where there is a terminal, else a line per change of state."""
     if is_terminal():
-        watch_table(show.look, every=LOOK)
+        watch_table(show.look, show.goes_on, every=LOOK)
         return
     said: dict[str, str] = {}
     while True:
@@ -82,13 +82,9 @@ def _watch(show: _Show) -> None:
             if said.get(row.id, QUEUED) != row.state:
                 said[row.id] = row.state
                 print(f"{row.name} ({output.params_text(row)}): {row.state}", flush=True)
-        if _all_ended(found):
+        if not show.goes_on(found):
             return
         time.sleep(LOOK)
-
-
-def _all_ended(found: Sequence[Row]) -> bool:
-    return all(row.state in ENDED for row in found)
 
 
 @dataclass
@@ -101,11 +97,10 @@ class _Show:
     fleet: Fleet
     victim: str = ""
     went_on: bool = False
-    seen_worker: float = field(default_factory=time.monotonic)
+    missed: float | None = None  # when no worker was there for the first time
 
     def look(self) -> Sequence[Row]:
         found = rows(self.store, [self.job.name])
-        self._check_workers(found)
         if not self.victim:
             self._accident(found)
         elif not self.went_on:
@@ -136,12 +131,17 @@ class _Show:
             self.went_on = True
             print(f">>> {row.name}: attempt {row.attempt} {line}", flush=True)
 
-    def _check_workers(self, found: Sequence[Row]) -> None:
+    def goes_on(self, found: Sequence[Row]) -> bool:
+        """Whether a run is still to end, and somebody may be there to take it: workers leave a sweep that was
+        halted because its runs fail alike."""
+        if all(row.state in ENDED for row in found):
+            return False
         now = time.monotonic()
-        if self.engine.list(self.fleet) or _all_ended(found):
-            self.seen_worker = now
-        elif now - self.seen_worker > PATIENCE:
-            raise MachineError("the workers have left, and some runs did not end as they should")
+        if self.engine.list(self.fleet):
+            self.missed = None
+        elif self.missed is None:
+            self.missed = now
+        return self.missed is None or now - self.missed <= PATIENCE
 
 
 def _project(folder: Path) -> Project:
@@ -161,7 +161,7 @@ def _report(found: Sequence[Row], folder: Path) -> int:
         print_table(found)
     done = [row for row in found if row.state == DONE]
     if len(done) < len(found):
-        click.echo(f"\nhostler: {len(found) - len(done)} runs did not end as they should", err=True)
+        click.echo(f"\nhostler: {counted(len(found) - len(done), 'run')} did not end well", err=True)
         return 1
     best = min(done, key=lambda row: row.metrics["loss"])
     again = sum(row.attempt > 1 for row in found)

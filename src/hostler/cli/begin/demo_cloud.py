@@ -91,7 +91,7 @@ class _Story:
                 raise MachineError(f"the demo did not finish within {PATIENCE:g} seconds")
             time.sleep(LOOK)
         self._tell(found)
-        print(">>> nobody has anything left to do: the fleet has taken itself down\n", flush=True)
+        print(">>> no work is left: the fleet has removed itself\n", flush=True)
 
     def report(self) -> int:
         done = [row for row in self._rows() if row.state == DONE]
@@ -104,7 +104,7 @@ class _Story:
             click.echo("\nhostler: the demo did not go as it should", err=True)
             return 1
         click.echo(f"All {len(done)} runs are done; one lost its VM and went on.\n")
-        click.echo("Next: the same with a `project:` and a `store:` of your own is a fleet at Google.")
+        click.echo("Next: with a `project:` and a `store:` of your own, the same fleet runs at Google.")
         return 0
 
     def _rows(self) -> Sequence[Row]:

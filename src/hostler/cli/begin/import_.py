@@ -12,15 +12,16 @@ from typing import Any
 
 import click
 
-from hostler.cli.begin.import_file import Imported, imported, known, sweep_of
+from hostler.cli.begin.import_file import Imported, imported, known, sweep_of, with_sweep
 from hostler.cli.terminal import output
 from hostler.cli.terminal.ask import ask
 from hostler.errors import MachineError, MissingError, UsageError
 from hostler.spec.files.parse import read_document
 from hostler.spec.formats import cloudl_folder
-from hostler.spec.formats.cloudl_folder import FOLDER, MACHINES, QUICK, SEARCH, STARTUP, TOKEN, Whole
+from hostler.spec.formats.cloudl_folder import FOLDER, MACHINES, QUICK, SEARCH, STARTUP, TOKEN, ImportedFolder
 from hostler.spec.formats.writing import to_yaml
 from hostler.spec.project import NAMES
+from hostler.spec.units import counted
 
 SUFFIXES = (".json", ".yaml", ".yml", ".sh")
 
@@ -33,6 +34,8 @@ def command(file: Path, to: str | None, store_url: str | None, yes: bool, as_jso
     if folder is not None and (to is None or (to != "-" and Path(to).suffix not in SUFFIXES)):
         return _project(folder, Path(to) if to else Path(), store_url or "", yes=yes, as_json=as_json)
     found = [imported(path) for path in _files(folder or file)]
+    if to is None or to == "-":
+        found = [part for one in found for part in with_sweep(one)]
     if to is not None and len(found) > 1 and to != "-":
         raise UsageError(f"{file} has {len(found)} files to import", hint="name one of them, or leave TO out")
     places = [_target(one, to) for one in found]  # before anything is written: that changes the answer
@@ -61,11 +64,11 @@ def _project(folder: Path, root: Path, store: str, *, yes: bool, as_json: bool) 
         sizes = {"runs_there": sweep.there, "runs": sweep.here, "project": brought.whole.project}
         output.print_json({"folder": str(folder), "tool": sweep.tool, **files, **sizes})
         return 0
-    shown = ", ".join(str(path) for path in written) or "nothing: all of it is there already"
+    shown = ", ".join(str(path) for path in written) or "nothing to write: everything is there already"
     click.echo(f"{sweep.tool}: {folder} → {shown}")
     if written and kept:
-        click.echo(f"  there already, and the same: {', '.join(kept)}")
-    click.echo(f"  {sweep.there:,} runs there, {sweep.here:,} runs here")
+        click.echo(f"  already there and unchanged: {', '.join(kept)}")
+    click.echo(_sizes(sweep))
     for line in (*brought.notes, *brought.modes):
         click.echo(f"  {line}")
     return 0
@@ -125,12 +128,16 @@ def _placed(
     }
 
 
+def _sizes(one: Imported) -> str:
+    there, here = ("no limit" if n is None else counted(n, "run") for n in (one.there, one.here))
+    return f"  {there} there, {here} here"
+
+
 def _lines(one: Imported, shown: str | None, *, add: bool, same: bool) -> list[str]:
     lines = [f"{one.tool}: {one.file}" + (f" → {shown}" if shown else "")]
-    lines += [f"  {shown} is there already, and the same"] if same else []
+    lines += [f"  {shown} is already there and unchanged"] if same else []
     if one.is_sweep:
-        there = "no end" if one.there is None else f"{one.there:,} runs"
-        lines.append(f"  {there} there, {one.here:,} runs here")
+        lines.append(_sizes(one))
     if add:
         lines.append(f"  {NAMES[0]} is there already: add these lines to it")
     lines += [f"  {note}" for note in one.notes]
@@ -174,7 +181,7 @@ def _agree(taken: list[Path], *, yes: bool) -> None:
     said = f"{names} {'is' if len(taken) == 1 else 'are'} there already"
     refused = UsageError(said, "nothing was written; name another file, - for the screen, or -y to overwrite")
     try:
-        agreed = ask(f"{said}, and not the same. Overwrite?", yes=yes)
+        agreed = ask(f"{said}, with other content. Overwrite?", yes=yes)
     except UsageError:
         raise refused from None
     if not agreed:
@@ -198,7 +205,7 @@ class Brought:
     root: Path
     files: dict[str, str]
     sweep: Imported
-    whole: Whole
+    whole: ImportedFolder
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -211,7 +218,7 @@ class Brought:
         return (
             f"quick_start.sh new      hostler sweep {SWEEP}",
             f"quick_start.sh resume   hostler sweep {SWEEP}, after {SWEEP} was edited: the next round",
-            f"quick_start.sh analyze  hostler report {name}; hostler archive --top {top}",
+            f"quick_start.sh analyze  hostler report {name} --show; hostler archive --top {top}",
             f"quick_start.sh manual   hostler sweep --no-start {SWEEP}",
         )
 
@@ -234,7 +241,7 @@ def bring(folder: Path, root: Path, store: str) -> Brought:
     texts |= _others(folder, set(texts))
     if inside.startswith(".."):
         raise UsageError(
-            f"{folder} is outside of {root.absolute()}, which becomes the project",
+            f"{folder} is outside {root.absolute()}, which becomes the project",
             hint="go to the folder with the code first, or name it: hostler import FOLDER PROJECT",
         )
     whole = cloudl_folder.read(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -31,6 +31,7 @@ class Imported:
     here: int | None = None
     is_sweep: bool = True
     hidden: tuple[Path, ...] = ()  # files that hold secrets
+    sweep: dict[str, Any] = field(default_factory=dict)  # a sweep file that goes with a project
 
     @property
     def text(self) -> str:
@@ -44,10 +45,20 @@ def imported(path: Path) -> Imported:
     found = recognise(document, _name(path))
     if found is not None:
         return _sweep(path, document, found)
-    part = machines.recognise(document.value, path.name)
+    part = machines.recognise(document.value, path.name, lambda name: _text(path.parent / name))
     if part is None:
         raise UsageError(f"{path} is not a file of a tool that hostler knows", hint=_hint(document))
-    return Imported(path, part.tool, part.project, NAMES[0], part.notes, is_sweep=False)
+    hidden = tuple(path.parent / name for name in part.hidden)
+    notes = (*part.notes, *(f"{one} holds secrets: keep it out of what is uploaded" for one in hidden))
+    more = {"name": _name(path), "parameters": part.parameters} if part.parameters else {}
+    return Imported(path, part.tool, part.project, NAMES[0], notes, is_sweep=False, hidden=hidden, sweep=more)
+
+
+def with_sweep(one: Imported) -> list[Imported]:
+    """A project, and the sweep file with the parameters that stood beside its machines."""
+    if not one.sweep:
+        return [one]
+    return [one, Imported(one.file, one.tool, one.sweep, "sweep.yaml", (), there=1, here=1)]
 
 
 def known(path: Path) -> bool:
@@ -114,7 +125,7 @@ def _file_name(name: str) -> str:
 
 def _name(path: Path) -> str:
     """The file's name, or its folder's where the file's says nothing."""
-    generic = ("hyperparameters", "sweep", "job", "config")
+    generic = ("hyperparameters", "sweep", "job", "config", "settings")
     return path.absolute().parent.name if path.stem in generic and path.absolute().parent.name else path.stem
 
 

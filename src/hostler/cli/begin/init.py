@@ -10,31 +10,68 @@ from pathlib import Path
 import click
 import yaml
 
+from hostler.backends.fleet_files import Section
 from hostler.backends.project_file import load_project
+from hostler.cli.begin import fleet_sections
 from hostler.cli.terminal import output
 from hostler.cli.terminal.ask import ask_text
 from hostler.errors import MachineError, UsageError
 from hostler.spec.argv import split_command
 from hostler.spec.project import NAMES
 from hostler.spec.script import INTERPRETERS
-from hostler.store.registry import open_store
+from hostler.store.registry import is_folder, open_store
+from hostler.train import copied
 
 STORE = ".hostler"
 SMALLER = ("err", "mse", "rmse", "mae", "nll", "ppl", "perplexity", "wer", "cer", "fid", "logloss")
 
 
-def command(folder: Path, template: str | None, yes: bool, as_json: bool) -> int:
+def command(folder: Path, template: str | None, fleets: tuple[str, ...], yes: bool, as_json: bool) -> int:
     """Write hostler.yaml, sweep.yaml, setup.sh and a README into a folder; nothing is overwritten."""
     folder = folder.absolute()
     if folder.exists() and not folder.is_dir():
         raise UsageError(f"{folder} is a file", hint="name a folder")
+    sections = fleet_sections.wanted(fleets)
+    there = next((folder / name for name in NAMES if (folder / name).exists()), None)
+    if sections and there:
+        return _add_fleets(there, sections, as_json)
+    found = [] if sections else fleet_sections.offered()
     name = ask_text("Name", folder.name or "project", yes=yes)
     texts = _of_trainer(name, yes=yes) if template else _of_script(folder, name, yes=yes)
+    texts["hostler.yaml"] += fleet_sections.block(sections or found, active=bool(sections))
     written = _write(folder, texts)
     if "hostler.yaml" in written:
         load_project(folder / "hostler.yaml")
-    _report(folder, list(texts), written, as_json, "base_lr=0.1" if template else "lr=0.1")
+    else:
+        found = []
+    _report(folder, list(texts), written, as_json, "base_lr=0.1" if template else "lr=0.1", sections, found)
     return 0
+
+
+def _add_fleets(path: Path, sections: list[Section], as_json: bool) -> int:
+    """Add fleets to a project file that is there; print those that cannot be added without changing it."""
+    left = fleet_sections.add(path, sections)
+    added = [one for one in sections if one not in left]
+    if as_json:
+        by_hand = {one.fleet: one.text for one in left}
+        output.print_json({"file": str(path), "added": [one.fleet for one in added], "by_hand": by_hand})
+        return 0
+    for one in left:
+        click.echo(f"put this below `fleets:` of {path}, which cannot be edited safely:\n\n{one.text}")
+    if added:
+        click.echo(f"added to {path}:")
+        _tell_fleets(added, load_project(path).store)
+    return 0
+
+
+def _tell_fleets(sections: list[Section], store: str | None) -> None:
+    for one in sections:
+        click.echo(f"  fleet {one.fleet}" + (f", filled in from {one.found}" if one.found else ""))
+        if one.to_fill_in:
+            click.echo(f"    still to fill in: {', '.join(one.to_fill_in)}")
+        if is_folder(store or STORE) and not is_folder(one.store):
+            click.echo(f"    its workers do not reach a folder: set store: {one.store}, or one like it")
+    click.echo("  hostler doctor checks them")
 
 
 def _of_script(folder: Path, name: str, *, yes: bool) -> dict[str, str]:
@@ -50,7 +87,7 @@ def _of_script(folder: Path, name: str, *, yes: bool) -> dict[str, str]:
 
 def _of_trainer(name: str, *, yes: bool) -> dict[str, str]:
     project = _project(name, TRAINER_COMMAND, TRAINER_METRIC, _asked_store(yes=yes))
-    return {"hostler.yaml": project, "setup.sh": SETUP, **template_texts(name)}
+    return {"hostler.yaml": project, "setup.sh": SETUP, **copied.texts(name)}
 
 
 def _guess(folder: Path) -> str:
@@ -162,14 +199,34 @@ def _write(folder: Path, texts: dict[str, str]) -> list[str]:
     return written
 
 
-def _report(folder: Path, names: list[str], written: list[str], as_json: bool, like: str) -> None:
+def _report(
+    folder: Path,
+    names: list[str],
+    written: list[str],
+    as_json: bool,
+    like: str,
+    sections: list[Section],
+    found: list[Section],
+) -> None:
     kept = [name for name in names if name not in written]
     if as_json:
-        output.print_json({"folder": str(folder), "written": written, "kept": kept})
+        output.print_json(
+            {
+                "folder": str(folder),
+                "written": written,
+                "kept": kept,
+                "fleets": [one.fleet for one in sections],
+                "found": [one.fleet for one in found],
+            }
+        )
         return
     click.echo(f"written in {folder}: {_short(written) or 'nothing'}")
     if kept:
         click.echo(f"kept as they were: {_short(kept)}")
+    if sections:
+        _tell_fleets(sections, load_project(folder / "hostler.yaml").store)
+    for one in found:
+        click.echo(f"found {one.found}: fleet {one.fleet} is in hostler.yaml, switched off by #")
     go = "" if folder == Path.cwd() else f"cd {shlex.quote(str(folder))} && "
     click.echo(f"\n  {go}hostler run {like}\n  hostler status")
 
@@ -180,25 +237,7 @@ def _short(names: list[str]) -> str:
 
 
 # `hostler init --template trainer`: the trainer as a package of the user's own, and what runs it.
-#
-# The package is the trainer's own source, under another name: what is tested there is what is written here.
 
 
-TRAINER_COMMAND = "python train.py config.yaml"
+TRAINER_COMMAND = f"python {copied.SCRIPT} config.yaml"
 TRAINER_METRIC = "test/last/accuracy"
-PACKAGE = "trainer"
-
-_HERE = Path(__file__).parent
-_OURS = re.compile(r"\bhostler\.train\b")
-
-
-def template_texts(name: str) -> dict[str, str]:
-    """path → text, of all but hostler.yaml."""
-    shipped = sorted((_HERE / "trainer_project").glob("*.txt"))
-    found = {one.name.removesuffix(".txt"): one.read_text(encoding="utf-8") for one in shipped}
-    found["README.md"] = f"# {' '.join(name.split())}\n\n{found['README.md']}"
-    source = _HERE.parents[1] / "train"
-    for one in sorted(source.rglob("*.py")):
-        text = _OURS.sub(PACKAGE, one.read_text(encoding="utf-8"))
-        found[f"{PACKAGE}/{one.relative_to(source).as_posix()}"] = text
-    return found

@@ -16,11 +16,23 @@ SHELLS = ("bash", "zsh", "fish")
 
 @click.command()
 @click.argument("folder", required=False, type=click.Path(path_type=Path), default=Path())
-@click.option("--template", type=click.Choice(["trainer"]), help="Also write a trainer to edit, which runs.")
+@click.option("--template", type=click.Choice(["trainer"]), help="Also write a working trainer to edit.")
+@click.option(
+    "--fleet",
+    "fleets",
+    multiple=True,
+    metavar="BACKEND",
+    help="Add a fleet of this backend, filled in with what is found here (repeatable).",
+)
 @options.yes_option
 @options.json_option
 def init(**given: Any) -> int:
-    """Write hostler.yaml, sweep.yaml, setup.sh and a README into a folder; nothing is overwritten."""
+    """Write hostler.yaml, sweep.yaml, setup.sh and a README into a folder; nothing is overwritten.
+
+    A cluster, hosts of ~/.ssh/config or credentials that it finds become a fleet in hostler.yaml, filled in
+    but switched off. --fleet slurm (or ssh, gce, kubernetes, local) adds one that is on, also to a
+    hostler.yaml that is there already.
+    """
     return perform("hostler.cli.begin.init", given)
 
 
@@ -32,10 +44,10 @@ def init(**given: Any) -> int:
     help="Folder for the demo's project (default: .hostler-demo, for gce .hostler-demo-gce).",
 )
 def demo(**given: Any) -> int:
-    """Run six small runs here, with a worker killed on the way. Takes about 20 seconds.
+    """Run six small runs here and kill a worker on the way. Takes about 20 seconds.
 
     `hostler demo gce` runs four on two spot VMs of a Google that is emulated here, and takes one of them
-    away. Nothing leaves this machine, and nothing is paid.
+    away. Nothing leaves this machine, and nothing costs money.
     """
     return perform("hostler.cli.begin.demo", given)
 
@@ -48,7 +60,7 @@ def demo(**given: Any) -> int:
 def doctor(**given: Any) -> int:
     """Check store, machine, tools, credentials, versions, and the machines of fleets.
 
-    ok: it is there and works. none: it is not here, and no fault. warn, bad: the next line says what to do.
+    ok: it is there and works. none: it is not here, which is fine. warn, bad: the next line says what to do.
     Exits with 1 if anything is bad.
     """
     return perform("hostler.cli.begin.doctor", given)

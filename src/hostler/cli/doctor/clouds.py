@@ -17,9 +17,10 @@ from hostler.errors import HostlerError, StoreGone
 from hostler.fleet.fleet_choice import owned
 from hostler.fleet.machines import is_open
 from hostler.money import tariff
+from hostler.records.launch import serving
 from hostler.spec.names import as_label, slug
 from hostler.spec.project import Fleet, Project
-from hostler.spec.units import show_money
+from hostler.spec.units import counted, show_money
 from hostler.store import Store
 
 PLACES = ("project", "context", "namespace")  # keys of a fleet that say where in a cloud it is
@@ -64,6 +65,15 @@ def _is_open(store: Store, fleet: str, number: int) -> bool:
         return False
 
 
+def _working(store: Store) -> frozenset[str]:
+    """Launches whose workers beat, also of a manifest that was applied by hand and no record knows."""
+    try:
+        beats = serving.look(store, lambda line: None).fresh.values()
+    except StoreGone:
+        return frozenset()
+    return frozenset(str(beat.get("fleet") or "") for beat in beats)
+
+
 def _by_hand(engine: Cloud, project: Project, found: Sequence[Thing]) -> Iterator[Check]:
     """Machines that work on nothing, and what they cost."""
     fleets = {as_label(name): fleet for name, fleet in project.fleets.items()}
@@ -81,18 +91,24 @@ def _one(
     found, store = engine.remains(fleet, everywhere=True), open_at(url)
     names = {as_label(name): slug(name) for name in project.fleets}
     label = as_label(project.name)
-    left = orphans(found, label, names, lambda name, g: _is_open(store, names[name], g))
+    working = _working(store) if found else frozenset()
+    left = orphans(
+        found,
+        label,
+        names,
+        lambda name, g: f"{names[name]}/{g}" in working or _is_open(store, names[name], g),
+    )
     own = sum(thing.ours for thing in found)
     yield from _by_hand(engine, project, found)
     if others := len(found) - own:
-        said = f"{others} things of project {project.name} in another store are left alone"
+        said = f"left alone: {counted(others, 'resource')} of project {project.name} in another store"
         yield Check(OK, fleet.backend, said)
     if not left:
-        yield Check(OK, fleet.backend, f"{own} things of this project exist, all of working fleets")
+        yield Check(OK, fleet.backend, f"{counted(own, 'resource')} of this project, all of working fleets")
         return
     for thing in left:
         yield Check(WARN, "orphan", f"{thing} belongs to no working fleet", "hostler doctor --remove")
-    if remove and ask(f"Remove {len(left)} things that nobody needs?", yes=yes):
+    if remove and ask(f"Remove {counted(len(left), 'resource')} that no fleet needs?", yes=yes):
         engine.remove(fleet, left)
         again = [thing for thing in engine.remains(fleet, everywhere=True) if thing in left]
         click.echo(f"hostler: {len(left) - len(again)} removed, {len(again)} still there", err=True)
@@ -111,7 +127,7 @@ def _builds(engine: Imager, fleet: Fleet, *, remove: bool, yes: bool) -> Iterato
                 OK, "image", f"{one}: {one.family} is being built; it counts as left behind from {until} on"
             )
     over = [one for one in found if one.over]
-    if over and remove and ask(f"Remove {len(over)} things that builds of images left?", yes=yes):
+    if over and remove and ask(f"Remove {counted(len(over), 'leftover')} of image builds?", yes=yes):
         engine.sweep_up(fleet, over)
         again = [one for one in engine.leavings(fleet) if one.over]
         click.echo(f"hostler: {len(over) - len(again)} removed, {len(again)} still there", err=True)

@@ -21,6 +21,7 @@ EXTRAS = {  # what people install by name, and for what; those for developers ar
     "comet": "that tracker",
     "train": "hostler train",
     "vision": "its pictures",
+    "hydra": "its multiruns on a fleet",
     "notebooks": "hostler.sweep with functions of notebook cells",
     "text": "its language models",
     "clip": "its CLIP models",

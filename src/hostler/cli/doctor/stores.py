@@ -19,6 +19,7 @@ from hostler.records.launch import serving
 from hostler.records.rows import Row, rows
 from hostler.records.sweep import sweeps
 from hostler.spec.states import QUEUED
+from hostler.spec.units import counted
 from hostler.store import Store, open_store
 from hostler.store.registry import check, is_folder
 
@@ -75,13 +76,13 @@ def _content(found: Store) -> Iterator[Check]:
             )
     thrown = len(every) - len(kept)
     if thrown:
-        yield Check(OK, "trash", f"{thrown} run{'s' * (thrown != 1)}")
+        yield Check(OK, "trash", counted(thrown, "run"))
 
 
 def _stuck(found: Store, kept: list[Row]) -> Iterator[Check]:
     now = serving.look(found)
     gone = f", {len(now.stale)} without a sign of life" if now.stale else ""
-    yield Check(OK, "serving", f"{len(now.fresh)} worker{'s' * (len(now.fresh) != 1)} alive{gone}")
+    yield Check(OK, "serving", f"{counted(len(now.fresh), 'worker')} alive{gone}")
     for row in kept:
         if row.stale or row.lost:
             who, then = ("worker", worker_command(found)) if not row.by_hand else ("script", BY_HAND)
@@ -96,5 +97,5 @@ def _stuck(found: Store, kept: list[Row]) -> Iterator[Check]:
     served = {name for name in names if now.serves(name) or machine.starting(found.url, name)}
     count = sum(row.sweep not in served for row in queued)
     if count:
-        said = f"nobody works on {count} queued run{'s' * (count != 1)}"
+        said = f"nobody works on {counted(count, 'queued run')}"
         yield Check(WARN, "queue", said, worker_command(found))

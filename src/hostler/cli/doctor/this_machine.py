@@ -11,13 +11,14 @@ from importlib import metadata
 from pathlib import Path
 
 from hostler import __version__, env, settings
+from hostler.attempt import nvml
 from hostler.backends import registry
 from hostler.backends.doctor import BAD, NONE, OK, WARN, Check, ask
 from hostler.errors import HostlerError
 from hostler.spec.job import PythonEnv
 from hostler.spec.project import Fleet, Project, find_project
 from hostler.spec.units import show_size
-from hostler.worker.run import leftovers, nvml
+from hostler.worker.run import leftovers
 
 OLDEST = (3, 10)
 
@@ -26,7 +27,7 @@ def project_file(folder: Path) -> tuple[Project | None, Check]:
     """The project of a folder, if its file can be read, and what there is to say of it."""
     path = find_project(folder)
     if path is None:
-        return None, Check(OK, "project", f"no hostler.yaml in {folder}: defaults hold")
+        return None, Check(OK, "project", f"no hostler.yaml in {folder}: defaults apply")
     from hostler.backends.project_file import load_project
 
     try:
@@ -107,7 +108,7 @@ def _gpus(project: Project | None) -> Iterator[Check]:
     asked = bool(project and (project.resources.gpus or project.resources.gpu_memory))
     usual = project.fleets.get(project.fleet or "") if project else None
     wanted = asked and (usual is None or usual.backend == registry.HERE)
-    detail = found.problem or "the driver shows none"
+    detail = found.problem or "the driver shows no GPU"
     todo = "runs ask for a GPU: use another machine, or resources.gpus: 0" if wanted else ""
     yield Check(WARN if wanted else NONE, "gpu", detail, todo)
 

@@ -9,6 +9,7 @@ from typing import Any
 import click
 
 from hostler.cli import here
+from hostler.cli.options import ANY
 from hostler.cli.terminal import output
 from hostler.cli.terminal.ask import ask
 from hostler.errors import DamagedError, MissingError, NewerFormatError, UsageError
@@ -16,8 +17,10 @@ from hostler.records.checkpoint import archive, archive_files
 from hostler.records.checkpoint.archive import ArchivedRun, ArchiveTerms
 from hostler.records.run.log import index_of
 from hostler.records.sweep import sweeps
+from hostler.spec.job import Objective
 from hostler.spec.nearest import did_you_mean
-from hostler.spec.units import show_size, size
+from hostler.spec.states import STOPPED
+from hostler.spec.units import counted, show_number, show_size, size
 from hostler.store import Store
 
 
@@ -25,7 +28,9 @@ def command(
     top: int | None,
     metric: str | None,
     goal: str | None,
+    of: str | None,
     budget: str | None,
+    only: str | None,
     trend: bool,
     pulled: str | None,
     target: str | None,
@@ -36,10 +41,10 @@ def command(
     """List the best models of all sweeps. --top N keeps that many; runs that end then enter by themselves."""
     store = here.open_here(store_url)
     old = archive.terms(store)
-    if top is None and not (metric or goal or budget):
+    if top is None and not (metric or goal or of or budget or only):
         terms = _held(old)
     else:
-        terms = _wanted(store, old, top, metric, goal, budget)
+        terms = _wanted(store, old, top, metric, goal, of, budget, only)
         if not _change(store, terms, yes=yes):
             return 1
     if pulled:
@@ -65,22 +70,26 @@ def _wanted(
     top: int | None,
     metric: str | None,
     goal: str | None,
+    of: str | None,
     budget: str | None,
+    only: str | None,
 ) -> ArchiveTerms:
     if top is None and old is None:
         raise UsageError("the number of models to keep is not given", hint="--top N")
     room = _room(budget) if budget else old.size if old else None
     name = metric or (old.metric if old else None)
-    goals = _goals(store)
+    known = _objectives(store)
     if name is None:
-        if len(goals) != 1:
-            there = f"known: {', '.join(sorted(goals))}" if goals else "no sweep has one"
+        if len(known) != 1:
+            there = f"known: {', '.join(sorted(known))}" if known else "no sweep has one"
             raise UsageError("the metric to rank by is not given", hint=f"--metric NAME ({there})")
-        name = next(iter(goals))
-    held = old.goal if old and old.metric == name else "max"
-    return ArchiveTerms(
-        top if top is not None else old.top if old else 0, name, goal or goals.get(name, held), room
-    )
+        name = next(iter(known))
+    held = Objective(name, old.goal, old.of) if old and old.metric == name else Objective(name)
+    by = known.get(name, held)
+    number = top if top is not None else old.top if old else 0
+    only = only or (old.only if old else None)
+    only = None if only == ANY else only
+    return ArchiveTerms(number, name, goal or by.goal, room, of or by.of, only)
 
 
 def _room(words: str) -> int:
@@ -90,12 +99,12 @@ def _room(words: str) -> int:
         raise UsageError(f"--budget: {error}") from None
 
 
-def _goals(store: Store) -> dict[str, str]:
-    """metric → its goal, of all sweeps."""
-    found: dict[str, str] = {}
+def _objectives(store: Store) -> dict[str, Objective]:
+    """metric → its goal and rule, of all sweeps."""
+    found: dict[str, Objective] = {}
     for name in sweeps.names(store):
         try:
-            found |= {one.name: one.goal for one in sweeps.load_spec(store, name)[0].looked_at}
+            found |= {one.name: one for one in sweeps.load_spec(store, name)[0].looked_at}
         except MissingError:  # being submitted, or deleted, right now
             continue
         except (DamagedError, NewerFormatError) as error:
@@ -136,39 +145,44 @@ def _say(line: str) -> None:
 
 
 def _shown(leaving: Sequence[ArchivedRun], terms: ArchiveTerms) -> str:
-    lines = [
-        f"  {one.run}  {terms.metric}={output.number(one.value)}  {show_size(one.size)}" for one in leaving
-    ]
-    return "\n".join([*lines, f"{len(leaving)} models, {show_size(sum(one.size for one in leaving))}"])
+    lines = [f"  {one.run}  {_value(one, terms)}  {show_size(one.size)}" for one in leaving]
+    total = show_size(sum(one.size for one in leaving))
+    return "\n".join([*lines, f"{counted(len(leaving), 'model')}, {total}"])
 
 
 def _print(stay: Sequence[ArchivedRun], terms: ArchiveTerms, as_json: bool) -> None:
     if as_json:
-        output.print_json([_json(rank, one) for rank, one in enumerate(stay, start=1)])
+        output.print_json([_json(rank, one, terms) for rank, one in enumerate(stay, start=1)])
         return
     for rank, one in enumerate(stay, start=1):
         params = " ".join(f"{name}={value}" for name, value in one.record.get("params", {}).items())
-        click.echo(
-            f"{rank}  {one.run}  {terms.metric}={output.number(one.value)}  {show_size(one.size)}  {params}"
-        )
+        mark = f"  {STOPPED}" * (one.state == STOPPED)
+        click.echo(f"{rank}  {one.run}  {_value(one, terms)}{mark}  {show_size(one.size)}  {params}")
     if not stay:
         why = f"no run has ended with {terms.metric}" if terms.top else "it keeps none (--top 5 keeps five)"
         click.echo(f"the archive is empty: {why}", err=True)
 
 
-def _json(rank: int, one: ArchivedRun) -> dict[str, Any]:
-    hidden = ("format", "token", "at", "environment")
-    return {"rank": rank, **{name: value for name, value in one.record.items() if name not in hidden}}
+def _value(one: ArchivedRun, terms: ArchiveTerms) -> str:
+    which = f" ({one.judged.shown})" if one.judged else ""
+    return f"{terms.metric}={show_number(one.value)}{which}"
+
+
+def _json(rank: int, one: ArchivedRun, terms: ArchiveTerms) -> dict[str, Any]:
+    hidden = ("format", "token", "at", "environment", "totals", "kept", "means")
+    record = {name: value for name, value in one.record.items() if name not in hidden}
+    by = {"metric": terms.metric, "goal": terms.goal, **(one.judged._asdict() if one.judged else {})}
+    return {"rank": rank, **record, **by}
 
 
 def _print_trend(store: Store, terms: ArchiveTerms, as_json: bool) -> None:
     lines = archive.trend(store, terms, _say)
-    names = ("run", "sweep", "round", "ended", "value", "best")
+    names = ("run", "sweep", "round", "ended", "value", "of", "step", "best")
     if as_json:
         output.print_json([{name: line.get(name) for name in names} for line in lines])
         return
     for line in lines:
-        value, best = output.number(line["value"]), output.number(line["best"])
+        value, best = show_number(line["value"]), show_number(line["best"])
         click.echo(f"{line['run']}  {terms.metric}={value}  best {best}")
     if not lines:
         click.echo(f"no model with {terms.metric} was ever in the archive", err=True)
@@ -188,8 +202,8 @@ def _pull(store: Store, terms: ArchiveTerms, run: str, target: str | None) -> in
     try:
         known = archive_files.deliver(store, one[0].record, folder)
     except KeyboardInterrupt:
-        click.echo("hostler: broken off; the same command goes on with what has arrived", err=True)
+        click.echo("hostler: interrupted; run the same command again to continue", err=True)
         raise
-    before = f" ({known} files of it had arrived before)" if known else ""
+    before = f" ({counted(known, 'file')} had arrived before)" if known else ""
     click.echo(f"{one[0].run} in {folder}{before}", err=True)
     return 0

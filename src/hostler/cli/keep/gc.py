@@ -17,7 +17,7 @@ from hostler.records.rows import FEW
 from hostler.records.run.heartbeats import store_time
 from hostler.records.series import packing
 from hostler.records.sweep import sweeps
-from hostler.spec.units import show_size
+from hostler.spec.units import counted, show_size
 from hostler.store import Store
 
 LINES = 20
@@ -58,7 +58,7 @@ def _shown(found: Waste) -> str:
     lines += [f"  and {len(most) - LINES} more"] if len(most) > LINES else []
     if found.saved:
         size = show_size(sum(one.size for one in found.saved))
-        lines.insert(0, f"checkpoints of {len(found.saved)} runs, {size}:")
+        lines.insert(0, f"checkpoints of {counted(len(found.saved), 'run')}, {size}:")
     if found.blobs:
         size = show_size(sum(one.size for one in found.blobs))
         lines.append(f"code, data and parts of models that nothing names: {len(found.blobs)}, {size}")
@@ -68,7 +68,7 @@ def _shown(found: Waste) -> str:
 
 
 def _why(kept: Mapping[str, int]) -> list[str]:
-    return [f"kept: {count} run{'s' * (count != 1)} ({why})" for why, count in sorted(kept.items())]
+    return [f"kept: {counted(count, 'run')} ({why})" for why, count in sorted(kept.items())]
 
 
 def _json(found: Waste) -> dict[str, object]:

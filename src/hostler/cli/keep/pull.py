@@ -17,26 +17,34 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from math import inf
 from pathlib import Path
+from typing import Any
 
 import click
 
+from hostler.analysis.live_folder import RESULTS, LiveFolder
 from hostler.cli import here
+from hostler.cli.look import wait
 from hostler.cli.terminal import output
 from hostler.cli.terminal.ask import ask
 from hostler.confined import leads_inside
 from hostler.errors import DamagedError, MachineError, MissingError, NewerFormatError, UsageError
 from hostler.fleet.snapshot.size_limit import in_bytes
 from hostler.records import layout
-from hostler.records.checkpoint import checkpoints, outputs
+from hostler.records.checkpoint import checkpoints, outputs, ranked_weights, selection
+from hostler.records.checkpoint.checkpoints import Place
+from hostler.records.checkpoint.ranked_weights import RankedWeights
 from hostler.records.checkpoint.restorer import row_of, rows_of
+from hostler.records.checkpoint.selection import KeptCheckpoint
 from hostler.records.checkpoint.tree import hash_file, scan
 from hostler.records.rows import rows
-from hostler.records.run import control, history, resolve, tracked
+from hostler.records.run import control, history, resolve, tracked, upstream
 from hostler.records.run.log import RunKey, RunLog
 from hostler.records.sweep import sweeps
 from hostler.spec import units
 from hostler.spec.folders import folder
 from hostler.spec.job import Job
+from hostler.spec.space.reference import STEP_HINT, Step, read_step
+from hostler.spec.units import counted, show_number
 from hostler.store import Store
 from hostler.terminal import own
 from hostler.worker.prepare.code import unpack_blob
@@ -47,6 +55,7 @@ NEWEST = 10**9  # over every attempt's number
 def command(
     name: str,
     to: Path | None,
+    step: str | None,
     checkpoint: bool,
     left: bool,
     code: bool,
@@ -54,27 +63,65 @@ def command(
     folders: str,
     most: str,
     everything: bool,
+    follow: bool,
     yes: bool,
     store_url: str | None,
     as_json: bool,
 ) -> int:
-    """Bring a run's newest checkpoint and outputs into a folder here."""
+    """Bring a run's newest checkpoint and outputs into a folder here, or the checkpoint of a step."""
     store = here.open_here(store_url)
+    if follow:
+        return _follow(store, name, to, as_json)
+    name, at = _step(store, name, step)
+    checkpoint = checkpoint or at is not None
     asked = {"checkpoint": checkpoint, "outputs": left, "code": code, "trackers": shown}
     small = inf if everything else _size(most)
     limits = {"checkpoint": inf if checkpoint else small, "outputs": small, "code": inf, "trackers": inf}
     parts = {part: limits[part] for part, given in asked.items() if given}
     parts = parts or {part: limits[part] for part in ("checkpoint", "outputs")}
     job, index = resolve.find(store, name)
+    suffix = "" if at is None else f"@{at}"
     if index is None and job.count != 1:
-        return _pull_all(store, job, to or Path(job.name), folders, parts, yes=yes, as_json=as_json)
+        place = to or Path(job.name + suffix)
+        return _pull_all(store, job, place, folders, parts, at, yes=yes, as_json=as_json)
     key = RunKey(job.name, job.run_id(index or 0))
-    target = to or Path(key.sweep if job.count == 1 else key.run)
-    return _pull(store, name, key, target, parts, fresh=to is None, yes=yes, as_json=as_json)
+    target = to or Path((key.sweep if job.count == 1 else key.run) + suffix)
+    return _pull(store, name, key, target, parts, at, fresh=to is None, yes=yes, as_json=as_json)
+
+
+def _follow(store: Store, name: str, to: Path | None, quiet: bool) -> int:
+    """Keep a folder of the sweep's runs up to date until all have ended."""
+    job, _ = resolve.find(store, name)
+    live = LiveFolder(store, job, to or Path(RESULTS), say=_say)
+    if not quiet:
+        click.echo(str(live.path))
+    found, over = wait.wait(store, live.update, None, quiet=True, also=[job.name])
+    return wait.exit_code(store, found, None, over, [job.name])
+
+
+def _step(store: Store, name: str, option: str | None) -> tuple[str, Step | None]:
+    """The run's name, and the step after it or of the option."""
+    name, step = resolve.with_step(store, name)
+    if option is None:
+        return name, step
+    if step is not None:
+        raise UsageError(f"--step {option} and {name}@{step} cannot be combined", hint="leave one out")
+    wanted = read_step(option)
+    if wanted is None:
+        raise UsageError(f"--step {option}: not a step of a run", hint=STEP_HINT)
+    return name, wanted
 
 
 def _pull_all(
-    store: Store, job: Job, target: Path, style: str, parts: Mapping[str, float], *, yes: bool, as_json: bool
+    store: Store,
+    job: Job,
+    target: Path,
+    style: str,
+    parts: Mapping[str, float],
+    step: Step | None,
+    *,
+    yes: bool,
+    as_json: bool,
 ) -> int:
     """Every run that has left something, into a folder of its own."""
     date = time.strftime("%Y-%m-%d", time.localtime(sweeps.submitted(store, job.name)))
@@ -82,7 +129,7 @@ def _pull_all(
     for row in rows(store, [job.name], touched=True, say=_say):
         place = target / folder(job, row.index, style, date)
         try:
-            code |= _pull(store, row.name, row.key, place, parts, fresh=True, yes=yes, as_json=as_json)
+            code |= _pull(store, row.name, row.key, place, parts, step, fresh=True, yes=yes, as_json=as_json)
         except MissingError as error:
             _say(error.message)
         except (DamagedError, NewerFormatError) as error:
@@ -97,16 +144,26 @@ def _pull(
     key: RunKey,
     target: Path,
     parts: Mapping[str, float],
+    step: Step | None = None,
     *,
     fresh: bool,
     yes: bool,
     as_json: bool,
 ) -> int:
-    """`parts`: how large a file of each may be; `fresh`: the folder is our own idea."""
-    key = _original(store, key)
+    """`parts`: how large a file of each may be; `step`: of the checkpoint, if not the newest; `fresh`: the
+    folder is our own idea."""
+    key = upstream.original(store, key)
+    ranked = ranked_weights.of_run(store, key) if step is None and "checkpoint" in parts else None
+    asked = None if step is None else selection.choose(store, key, step)
+    chosen = asked or (ranked.elsewhere if ranked else None)
     with _staging(target) as staging:
         with arriving_in(staging):
-            fetched = {part: _FETCH[part](store, key, staging / part, limit) for part, limit in parts.items()}
+            fetched = {
+                part: _chosen(store, key, chosen, staging / part, limit)
+                if chosen and part == "checkpoint"
+                else _FETCH[part](store, key, staging / part, limit)
+                for part, limit in parts.items()
+            }
         found, large = [part for part in fetched if fetched[part]], [p for p in fetched if fetched[p] is None]
         if "outputs" in parts:
             for line in history.unkept(RunLog(store, key).read_on().entries):
@@ -124,7 +181,7 @@ def _pull(
     if names is None:
         click.echo("hostler: nothing was written", err=True)
         return 1
-    _report(target, found, names, size, as_json)
+    _report(target, found, names, size, asked, ranked, as_json)
     return 0
 
 
@@ -147,25 +204,24 @@ def _nothing(name: str, parts: Iterable[str], large: Sequence[str]) -> MissingEr
     return MissingError(f"{name} has no {' and no '.join(parts)} to bring", hint=f"hostler show {name}")
 
 
-def _original(store: Store, key: RunKey) -> RunKey:
-    """The run whose files they are: a result that was taken over has none of its own."""
-    end = control.state_of(store, key).end or {}
-    if not end.get("copy_of"):
-        return key
-    job, index = resolve.find(store, end["copy_of"])
-    return RunKey(job.name, job.run_id(index or 0))
-
-
 def _size(text: str) -> float:
     try:
         return units.size(text)
     except ValueError as error:
-        raise UsageError(f"--max {text}: {error}", hint="like 20MB") from None
+        raise UsageError(f"--max {text}: {error}", hint="for example 20MB") from None
+
+
+def _chosen(store: Store, key: RunKey, chosen: KeptCheckpoint, folder: Path, limit: float) -> bool | None:
+    if limit < inf and _large(store, key, chosen.place, limit):
+        return None
+    checkpoints.restore(store, chosen.checkpoint, folder, chosen.folder)
+    return True
 
 
 def _checkpoint(store: Store, key: RunKey, folder: Path, limit: float) -> bool | None:
     state = control.state_of(store, key)
-    if limit < inf and _large(store, key, state.fresh_from, limit):
+    newest = next((p for p in checkpoints.committed(store, key.run) if p.attempt > state.fresh_from), None)
+    if limit < inf and newest and _large(store, key, newest, limit):
         return None
     restored = checkpoints.restore_newest(
         store, key.run, folder, after=state.fresh_from, before=NEWEST, say=_say
@@ -177,11 +233,8 @@ def _say(line: str) -> None:
     click.echo(f"hostler: {line}", err=True)
 
 
-def _large(store: Store, key: RunKey, after: int, limit: float) -> bool:
+def _large(store: Store, key: RunKey, place: Place, limit: float) -> bool:
     """Whether a checkpoint is too large; it is brought whole or not at all."""
-    place = next((p for p in checkpoints.committed(store, key.run) if p.attempt > after), None)
-    if place is None:
-        return False
     try:
         size = sum(row.size for row in rows_of(checkpoints.read(store, key.run, place).record.get("files")))
     except (DamagedError, NewerFormatError):
@@ -236,12 +289,14 @@ def _staging(target: Path) -> Iterator[Path]:
         target.absolute().parent.mkdir(parents=True, exist_ok=True)
         folder = Path(tempfile.mkdtemp(prefix=".pull-", dir=target.absolute().parent))
     except OSError as error:
-        raise MachineError(f"{target} cannot be written: {error.strerror}", hint="--to another") from error
+        raise MachineError(
+            f"{target} cannot be written: {error.strerror}", hint="--to another folder"
+        ) from error
     try:
         yield folder
     except OSError as error:
         raise MachineError(
-            f"{error.filename or target}: {error.strerror}", hint="free disk space or rights"
+            f"{error.filename or target}: {error.strerror}", hint="free disk space, or fix the rights"
         ) from error
     finally:
         shutil.rmtree(folder, ignore_errors=True)
@@ -264,7 +319,7 @@ def _put(staging: Path, target: Path, *, yes: bool) -> list[str] | None:
         for name in links:
             (target / name).unlink()
         raise UsageError(
-            f"with links that are in {target} already, those of the run would lead out: they are left out",
+            f"links of the run would lead out of {target}, through others that are there: none was written",
             hint="--to another folder",
         )
     return names
@@ -283,7 +338,7 @@ def _check_place(target: Path, name: str) -> None:
     if not place.parent.resolve().is_relative_to(target.resolve()):
         raise UsageError(f"{place.parent} leads out of {target}", hint="--to another folder")
     if place.is_dir() and not place.is_symlink():
-        raise UsageError(f"{place} is a folder, and a file of the run", hint="--to another folder")
+        raise UsageError(f"{place} is a folder here, but a file in the run", hint="--to another folder")
 
 
 def _differs(new: Path, old: Path) -> bool:
@@ -300,13 +355,31 @@ def _shown(target: Path, there: list[str]) -> str:
     return f"{first}{more} {'is' if len(there) == 1 else 'are'} different"
 
 
-def _report(target: Path, parts: list[str], names: list[str], size: int, as_json: bool) -> None:
+def _report(
+    target: Path,
+    parts: list[str],
+    names: list[str],
+    size: int,
+    chosen: KeptCheckpoint | None,
+    ranked: RankedWeights | None,
+    as_json: bool,
+) -> None:
+    brought = "checkpoint" in parts
     if as_json:
-        output.print_json({"folder": str(target), "parts": parts, "files": names, "size": size})
+        at: dict[str, Any] = {"step": chosen.step, "value": chosen.value} if chosen else {}
+        at |= {"weights": ranked.record} if ranked and brought else {}
+        output.print_json({"folder": str(target), "parts": parts, "files": names, "size": size, **at})
         return
+    if chosen:
+        value = "" if chosen.value is None else f": the metric is {show_number(chosen.value)}"
+        _say(f"checkpoint {chosen.place.name}, step {chosen.step}{value}")
+        if chosen.inside:
+            _say("the weights of that step are `manager.best_weights` of the checkpoint")
+    elif ranked and brought and ranked.said:
+        _say(ranked.said)
     for part in parts:
         n = sum(name.startswith(f"{part}/") for name in names)
-        click.echo(f"{target / part}: {n} file{'s' if n != 1 else ''}")
+        click.echo(f"{target / part}: {counted(n, 'file')}")
     click.echo(f"hostler: {in_bytes(size)}", err=True)
 
 

@@ -15,20 +15,28 @@ SMALL = "20MB"
 
 
 @click.command()
-@click.argument("name")
-@click.option("--to", metavar="DIR", type=click.Path(path_type=Path), help="Where (default: ./NAME).")
-@click.option("--checkpoint", is_flag=True, help="Its newest checkpoint.")
-@click.option("--outputs", "left", is_flag=True, help="Files it left, also where it worked.")
-@click.option("--code", is_flag=True, help="The code it ran.")
-@click.option("--trackers", "shown", is_flag=True, help="Event files and offline runs of trackers.")
+@click.argument("name", metavar="NAME[@STEP]")
+@click.option(
+    "--to", metavar="DIR", type=click.Path(path_type=Path), help="Folder to write to (default: ./NAME)."
+)
+@click.option("--step", metavar="N|best|last", help="The checkpoint of this step; NAME@N is the same.")
+@click.option("--checkpoint", is_flag=True, help="Bring its checkpoint.")
+@click.option("--outputs", "left", is_flag=True, help="Bring the files it left, also in its working folder.")
+@click.option("--code", is_flag=True, help="Bring the code it ran.")
+@click.option("--trackers", "shown", is_flag=True, help="Bring event files and offline runs of trackers.")
 @click.option(
     "--folders",
-    type=click.Choice(["id", "params", "dated"]),
+    type=click.Choice(["id", "params", "dated", "numbered"]),
     default="id",
     help="How the folders of a sweep's runs are named.",
 )
 @click.option("--max", "most", metavar="SIZE", default=SMALL, help=f"Leave larger files there ({SMALL}).")
-@click.option("--all", "everything", is_flag=True, help="Large files too.")
+@click.option("--all", "everything", is_flag=True, help="Bring large files too.")
+@click.option(
+    "--follow",
+    is_flag=True,
+    help="Keep config, stats and log of all runs up to date below DIR, until they end.",
+)
 @options.yes_option
 @options.store_option
 @options.json_option
@@ -37,6 +45,11 @@ def pull(**given: Any) -> int:
 
     They arrive as DIR/checkpoint, DIR/outputs, DIR/code and DIR/trackers; of a sweep, each run's in a
     folder of its own.
+
+    \b
+    hostler pull NAME@150000         the checkpoint of a step; hostler show NAME lists them
+    hostler pull NAME@best           the weights at the best value of its metric
+    hostler pull NAME --follow       results/DATE-NAME/NUMBER-VALUES/, kept up to date
     """
     return perform("hostler.cli.keep.pull", given)
 
@@ -44,8 +57,10 @@ def pull(**given: Any) -> int:
 @click.command()
 @click.option("--top", type=click.IntRange(min=0), metavar="N", help="Keep the best N, from now on.")
 @click.option("--metric", metavar="NAME", help="Rank by this metric (default: that of the sweeps).")
-@click.option("--goal", type=click.Choice(["max", "min"]), help="Whether more or less is better.")
+@options.goal_option
+@options.of_option
 @click.option("--budget", metavar="SIZE", help="Keep at most this much, like 50GB.")
+@options.only_option
 @click.option("--trend", is_flag=True, help="Show the best so far, over all that was ever in it.")
 @click.option("--pull", "pulled", metavar="RUN", help="Bring an archived run here: files and record.")
 @click.option("--to", "target", metavar="FOLDER", help="Folder to write to (default: named like the run).")

@@ -24,7 +24,9 @@ from hostler.store import Store
 MANY = 20  # runs that are listed, if one sweep is named
 
 
-def command(names: tuple[str, ...], with_runs: bool, store_url: str | None, as_json: bool) -> int:
+def command(
+    names: tuple[str, ...], with_runs: bool, explain: bool, store_url: str | None, as_json: bool
+) -> int:
     """Print the cost of runs, sweeps and fleets so far."""
     store = here.open_here(store_url)
     say = output.saying()
@@ -38,15 +40,26 @@ def command(names: tuple[str, ...], with_runs: bool, store_url: str | None, as_j
     ]
     runs = _runs(store, jobs, chosen, say, whole=with_runs or as_json)
     if as_json:
-        output.print_json(_json(known, shown, runs))
+        output.print_json({**_json(known, shown, runs), **(_purposes(store, shown, say) if explain else {})})
         return 0
     for line in (*map(_sweep_line, known), *map(_fleet_line, shown), *map(_run_line, runs)):
         click.echo(line)
+    if explain:
+        from hostler.cli.look import cost_explained  # with the backends
+
+        click.echo("\n".join(cost_explained.lines(cost_explained.explained(store, shown, say))))
     if not known and not shown and not runs:
         click.echo(
-            "hostler: no fleet here has a price; `price:` of one worker for an hour gives it one", err=True
+            "hostler: no fleet here has a price; set `price:`, the cost of one worker for an hour", err=True
         )
     return 0
+
+
+def _purposes(store: Store, shown: Sequence[Spend], say: Say) -> dict[str, Any]:
+    from hostler.cli.look import cost_explained  # with the backends
+
+    found = cost_explained.explained(store, shown, say)
+    return {"explained": {one.name: cost_explained.as_json(one) for one in found}}
 
 
 def _sweep_cost(store: Store, name: str, found: Sequence[Spend], say: Say) -> SweepCost | None:

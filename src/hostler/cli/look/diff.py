@@ -8,8 +8,8 @@ from typing import Any
 
 import click
 
+from hostler.analysis.codediff import Change, compare
 from hostler.cli import here
-from hostler.cli.look.codediff import Change, compare
 from hostler.cli.look.show import code_text, command_line
 from hostler.cli.terminal import output
 from hostler.cli.terminal.screen import columns, paint, title
@@ -108,7 +108,7 @@ def _lines(
     yield f"{paint('- ' + one.row.name, 'red')}\n{paint('+ ' + other.row.name, 'green')}"
     for name, pairs in sections.items():
         yield title(name)
-        yield from columns((key, _text(a), "→", _text(b)) for key, (a, b) in pairs.items())
+        yield from columns((key, *_told_apart(a, b)) for key, (a, b) in pairs.items())
     if changes:
         yield title("files")
         yield from columns((change.how, change.name) for change in changes)
@@ -116,10 +116,14 @@ def _lines(
         yield from map(_coloured, change.text)
 
 
+def _told_apart(a: Any, b: Any) -> tuple[str, str, str]:
+    """Both values, in full where they would look alike."""
+    one, other = _text(a), _text(b)
+    return (one, "→", other) if one != other else (repr(a), "→", repr(b))
+
+
 def _text(value: Any) -> str:
-    if value is None:
-        return "(none)"
-    return output.number(value) if isinstance(value, float) else output.value_text(value)
+    return "(none)" if value is None else output.value_text(value)
 
 
 def _coloured(line: str) -> str:

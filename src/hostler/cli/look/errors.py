@@ -12,6 +12,7 @@ from hostler.cli.terminal import missing_file, named_rows, output
 from hostler.cli.terminal.screen import paint, title
 from hostler.records.rows import Row, rows
 from hostler.records.sweep.error_groups import ErrorGroup, Failed, failed, groups
+from hostler.spec.units import counted
 from hostler.store import Store
 
 __all__ = ["ErrorGroup", "Failed", "command", "groups"]
@@ -29,7 +30,9 @@ def command(
     if as_json:
         output.print_json([asdict(group) for group in found])
     elif not found:
-        click.echo("no errors" + ("" if everything else "; --all also shows those of attempts tried again"))
+        click.echo(
+            "no errors" + ("" if everything else "; --all also shows errors of attempts that were repeated")
+        )
     else:
         click.echo("\n\n".join("\n".join(_lines(group, verbose=verbose)) for group in found))
     return 0
@@ -51,7 +54,7 @@ def _lines(group: ErrorGroup, *, verbose: bool) -> Iterator[str]:
         yield f"  hosts  {', '.join(f'{h} ({n})' if n > 1 else h for h, n in group.hosts.items())}"
     lines = group.traceback.splitlines()
     if len(lines) > SHORT and not verbose:
-        yield f"  | … {len(lines) - SHORT} lines more with -v"
+        yield f"  | … {counted(len(lines) - SHORT, 'more line')} with -v"
         lines = lines[-SHORT:]
     yield from (f"  | {line}" for line in lines)
     if group.advice:

@@ -18,7 +18,7 @@ from hostler.errors import MissingError, UsageError
 from hostler.fleet.fleet_choice import fleet_of
 from hostler.records.interest import Looking
 from hostler.records.rows import display_name
-from hostler.records.run import resolve
+from hostler.records.run import history, resolve
 from hostler.records.run.history import tries
 from hostler.records.run.log import RunKey, RunLog
 from hostler.records.run.run_details import readable
@@ -43,11 +43,12 @@ def command(
     store_url: str | None,
     as_json: bool,
 ) -> int:
-    """Print a run's output. Lines of several runs begin with the run's name; --json prints a line as JSON."""
+    """Print the output of runs, or of the newest sweep; each line of several begins with the run's name."""
     if len(names) == 1 and show(here.project(), names[0], tail, raw=raw):
         return 0
     store = here.open_here(store_url)
-    keys = list(dict.fromkeys(key for name in names for key in resolve.runs(store, name)))
+    meant = here.named_or_newest(store, names)
+    keys = list(dict.fromkeys(key for name in meant for key in resolve.runs(store, name)))
     pattern = _pattern(grep)
     shown = [_Shown(store, key, attempt, tail, pattern, len(keys) > 1, as_json, raw) for key in keys]
     for one in shown:
@@ -80,8 +81,7 @@ class _Shown:
         self._many, self._json, self._raw = many, as_json, raw
         self._vigil = Vigil(store, key)
         self._log = readable(RunLog(store, key), output.saying())
-        self._check(attempt)
-        self._reader = LogReader(store, key.run, attempt)
+        self._reader = LogReader(store, key.run, self._number(attempt))
         if tail is not None and pattern is None:
             self._reader.start_near_end(tail)
         self._lines = LogLines(pattern, tail)
@@ -118,7 +118,8 @@ class _Shown:
     def _print(self, attempt: int, line: str) -> None:
         self.printed = True
         if self._json:
-            click.echo(json.dumps({"run": self.name, "attempt": attempt, "line": line}))
+            ordinal = history.ordinal(self._log.entries, attempt)
+            click.echo(json.dumps({"run": self.name, "attempt": ordinal, "line": line}))
             return
         if attempt != self._attempt and (self._attempt is not None or self._first() != attempt):
             click.echo(self._separator(attempt))
@@ -134,13 +135,17 @@ class _Shown:
         where = f" on {one.host}" if one and one.host else ""
         when = time.strftime(", %Y-%m-%d %H:%M:%S", time.localtime(one.started)) if one else ""
         prefix = f"{self.name}: " if self._many else ""
-        return f"{prefix}──── attempt {attempt}{where}{when} ────"
+        return f"{prefix}──── attempt {one.ordinal if one else attempt}{where}{when} ────"
 
-    def _check(self, attempt: int | None) -> None:
-        numbers = [one.number for one in tries(self._log.entries)]
-        if attempt is not None and attempt not in numbers:
+    def _number(self, attempt: int | None) -> int | None:
+        """The claim's number of the attempt that a person calls 1, 2 or 3."""
+        if attempt is None:
+            return None
+        numbers = {one.ordinal: one.number for one in tries(self._log.entries)}
+        if attempt not in numbers:
             there = ", ".join(map(str, numbers)) or "none yet"
             raise MissingError(f"{self.name} has no attempt {attempt}", hint=f"attempts: {there}")
+        return numbers[attempt]
 
 
 def _follow(shown: list[_Shown], looking: Looking) -> None:

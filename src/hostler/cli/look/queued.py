@@ -3,17 +3,24 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 
 from hostler.backends.base import Backend, WorkerInfo
 from hostler.backends.registry import BACKENDS, backend_of
 from hostler.errors import HostlerError
 from hostler.fleet.fleet_choice import fleet_of
+from hostler.records.body import Record
+from hostler.records.launch import serving
+from hostler.spec.names import slug
 from hostler.spec.project import Project
+from hostler.store import Store
+
+RUNS, SILENT = "runs", "started, no sign of life yet"
 
 
-def lines(project: Project) -> list[str]:
+def lines(project: Project, store: Store, say: Callable[[str], None]) -> list[str]:
     """A line for each fleet with workers in a queue; an engine that does not answer is a line, too."""
+    beats: Collection[Record] | None = None  # of living workers, read where somebody seems to run
     found, engines = [], dict[tuple[str, object, object, str | None], Backend]()
     for name, fleet in project.fleets.items():
         if fleet.backend not in BACKENDS:
@@ -29,16 +36,28 @@ def lines(project: Project) -> list[str]:
             found.append(f"{name}: {error.message}")
             continue
         if workers:
-            found.append(f"{name}: {summed_up(workers)}")
+            if beats is None and any(worker.detail == RUNS for worker in workers):
+                beats = serving.look(store, say).fresh.values()
+            found.append(f"{name}: {summed_up(workers, beating(slug(name), beats or ()))}")
     return found
 
 
-def summed_up(workers: Sequence[WorkerInfo]) -> str:
-    """`2 run, 30 wait: as many of its array run as `workers` allows (JobArrayTaskLimit)`."""
+def beating(fleet: str, beats: Iterable[Record]) -> int:
+    """How many living workers may be of this fleet: by its name, or without any. Pure."""
+    return sum(str(beat.get("fleet") or fleet).partition("/")[0] == fleet for beat in beats)
+
+
+def summed_up(workers: Sequence[WorkerInfo], beating: int) -> str:
+    """`2 run, 30 wait: as many of its array run as `workers` allows (JobArrayTaskLimit)`. A worker runs
+    once it has beaten. Pure."""
     counts = Counter[str]()
     for worker in workers:
         counts[worker.detail] += worker.count
-    parts = [f"{n} {'wait' if said.startswith('waits') else 'run' if said == 'runs' else said}" +
+    if silent := max(0, counts[RUNS] - beating):
+        counts[RUNS] -= silent
+        counts[SILENT] = silent
+    counts = +counts
+    parts = [f"{n} {'wait' if said.startswith('waits') else 'run' if said == RUNS else said}" +
              (f": {said.removeprefix('waits: ')}" if said.startswith("waits") else "")
              for said, n in sorted(counts.items())]  # fmt: skip
     return ", ".join(parts)

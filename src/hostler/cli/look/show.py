@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict
 from typing import Any
 
@@ -21,7 +21,8 @@ from hostler.records.run.tracked import Tracked
 from hostler.records.sweep.error_groups import advice
 from hostler.spec.job import Source, source_facts
 from hostler.spec.states import PAUSED, QUEUED, RUNNING, STOPPED
-from hostler.spec.units import show_duration, show_size
+from hostler.spec.units import show_duration, show_number, show_size
+from hostler.store import Store
 
 FILES = 10  # output files shown; --json has all
 
@@ -29,12 +30,21 @@ FILES = 10  # output files shown; --json has all
 def command(run: str, store_url: str | None, as_json: bool) -> int:
     """Show everything about one run: parameters, metrics, attempts, checkpoints, outputs, code, failure."""
     store = here.open_here(store_url)
-    found = run_details.read(store, resolve.run(store, run), output.saying())
+    job, key = resolve.one(store, run)
+    found = run_details.read(store, key, output.saying(), job)
     if as_json:
         output.print_json(facts(found))
     else:
-        click.echo("\n".join(_lines(found)))
+        click.echo("\n".join(_lines(found, _held(store, found))))
     return 0
+
+
+def _held(store: Store, found: Dossier) -> str:
+    if found.row.state not in (PAUSED, STOPPED):
+        return ""
+    from hostler.cli.terminal import halted  # with what acts on runs: only for runs that may go on
+
+    return halted.out_of_hours(store, found.row.sweep)
 
 
 def facts(found: Dossier) -> dict[str, Any]:
@@ -67,7 +77,8 @@ def command_line(found: Dossier) -> str:
     return shlex.join(ran.get("command") or found.job.command)
 
 
-def _lines(found: Dossier) -> Iterator[str]:
+def _lines(found: Dossier, held: str = "") -> Iterator[str]:
+    """`held`: why its sweep does not go on, and what to do first."""
     yield f"{title(found.row.name)}  {state(state_text(found.row))}"
     yield from columns(_head(found))
     params = {**found.row.params, **found.chosen}
@@ -78,14 +89,15 @@ def _lines(found: Dossier) -> Iterator[str]:
         yield f"  metrics read from the output: {names} (turn off: metrics: none)"
     yield from _section("result", [(k, output.value_text(v)) for k, v in (found.result or {}).items()])
     yield from _section("attempts", _attempts(found))
-    yield from _section("checkpoints", [_checkpoint(c) for c in found.checkpoints])
+    yield from _section("checkpoints", _checkpoints(found))
     yield from _section("outputs", _outputs(found))
     yield from (paint(line, "red") for line in found.unkept)
     yield from _section("trackers", [_tracked(found, one) for one in found.tracked])
     yield from _section("environment", _environment(found))
     yield from _failure(found)
     yield title("next")
-    yield from columns(_next(found))
+    yield from columns(_next(found, resumes=not held))
+    yield from [f"  → {held}"] if held else []
 
 
 def _section(name: str, table: list[tuple[str, ...]]) -> Iterator[str]:
@@ -147,34 +159,45 @@ def _metrics(found: Dossier) -> list[tuple[str, ...]]:
 def _numbers(name: str, row: dict[str, float]) -> tuple[str, ...]:
     values = [row.get(k, math.nan) for k in ("last", "min", "max")]
     size = name in ("system/memory", "system/gpu_memory") and all(map(math.isfinite, values))
-    shown = tuple(show_size(int(value)) if size else output.number(value) for value in values)
+    shown = tuple(show_size(int(value)) if size else show_number(value) for value in values)
     return (*shown, str(int(row["step"])) if "step" in row else "")
 
 
 def _attempts(found: Dossier) -> list[tuple[str, ...]]:
     lines: list[Try | Event] = sorted([*found.tries, *found.events], key=lambda one: one.number)
-    return [_attempt(one) if isinstance(one, Try) else _event(one) for one in lines]
+    ordinals = {str(one.number): one.ordinal for one in found.tries}
+    return [_attempt(one, ordinals) if isinstance(one, Try) else _event(one) for one in lines]
 
 
-def _attempt(one: Try) -> tuple[str, ...]:
+def _attempt(one: Try, ordinals: Mapping[str, int]) -> tuple[str, ...]:
     words = [one.words]
     if one.exit not in (None, 0):
         words.append(f"exit {one.exit}" if (one.exit or 0) > 0 else f"signal {-(one.exit or 0)}")
     if one.together:
         words.append(with_others(one.together))
     if one.restored:
-        words.append(f"went on from {one.restored}")
+        number, _, step = one.restored.partition("-")
+        words.append(f"went on from step {step} of attempt {ordinals.get(number, number)}")
     took = one.seconds if one.seconds is not None else (one.ended or time.time()) - one.started
-    return (str(one.number), _clock(one.started), one.host, show_duration(max(0.0, took)), ", ".join(words))
+    return (str(one.ordinal), _clock(one.started), one.host, show_duration(max(0.0, took)), ", ".join(words))
 
 
 def _event(one: Event) -> tuple[str, ...]:
-    return (str(one.number), _clock(one.at), "", "", one.what + (f" by {one.by}" if one.by else ""))
+    return ("", _clock(one.at), "", "", one.what + (f" by {one.by}" if one.by else ""))
+
+
+def _checkpoints(found: Dossier) -> list[tuple[str, ...]]:
+    if not found.checkpoints:
+        return []
+    head = ("", "step", found.row.metric or "", "files", "size", "age", "")
+    return [head, *map(_checkpoint, found.checkpoints)]
 
 
 def _checkpoint(one: run_details.CheckpointDetails) -> tuple[str, ...]:
-    files = f"{one.files} file{'s' * (one.files != 1)}"
-    return (one.name, files, show_size(one.size), "finished" if one.finished else "")
+    words = ", ".join(word for word, so in (("finished", one.finished), ("kept", one.kept)) if so)
+    value = "" if one.value is None else show_number(one.value)
+    age = "" if one.saved is None else show_duration(max(0.0, time.time() - one.saved))
+    return (one.name, str(one.step), value, str(one.files), show_size(one.size), age, words)
 
 
 def _tracked(found: Dossier, one: Tracked) -> tuple[str, ...]:
@@ -219,7 +242,7 @@ def _failure(found: Dossier) -> Iterator[str]:
     yield from (f"  → {line}" for line in missing_file.lines(failure, lambda: found.job.cwd))
 
 
-def _next(found: Dossier) -> list[tuple[str, str]]:
+def _next(found: Dossier, *, resumes: bool) -> list[tuple[str, str]]:
     name, now = found.row.name, found.row.state
     words = [(f"hostler logs {name}", "what it printed")]
     if found.row.lost:
@@ -227,9 +250,9 @@ def _next(found: Dossier) -> list[tuple[str, str]]:
         words += [(command_line(found), again), (f"hostler stop {name}", "end it")]
     elif now in (QUEUED, RUNNING):
         words += [(f"hostler attach {name}", "follow it"), (f"hostler stop {name}", "save and end it")]
-    elif now in (PAUSED, STOPPED):
+    elif now in (PAUSED, STOPPED) and resumes:
         words.append((f"hostler resume {name}", "go on from its last checkpoint"))
-    elif found.row.failure:
+    elif found.row.failure and resumes:
         words.append((f"hostler retry {name}", "again, with today's code"))
     if found.checkpoints or found.outputs:
         words.append((f"hostler pull {name}", "bring its files here"))

@@ -2,32 +2,39 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+import math
+from collections import Counter
+from collections.abc import Collection, Mapping, Sequence
+from types import MappingProxyType
+from typing import TYPE_CHECKING
 
 import click
 
 from hostler import settings
 from hostler.cli import here
-from hostler.cli.terminal import output
+from hostler.cli.look import sweep_lines
+from hostler.cli.terminal import output, run_columns
+from hostler.cli.terminal.run_columns import ALL
+from hostler.cli.terminal.screen import paint
 from hostler.cli.terminal.table import need_a_worker, print_table, watch_table
 from hostler.errors import DamagedError, MissingError, NewerFormatError
 from hostler.records.launch import costs, launches
 from hostler.records.rows import Row, rows
 from hostler.records.run.log import CAP
-from hostler.records.sweep import summary, sweeps
+from hostler.records.run.state import LOST, UNREADABLE
+from hostler.records.sweep import sweeps
 from hostler.records.sweep.summary import Summary
-from hostler.spec.states import FAILED, PAUSED, QUEUED
-from hostler.spec.units import show_duration, show_money
+from hostler.spec.states import DIVERGED, FAILED, PAUSED, QUEUED
 from hostler.store import Store
 
 if TYPE_CHECKING:
     from hostler.cli.terminal.output import Say
-    from hostler.records.launch.costs import SweepCost
-    from hostler.records.launch.settlement import Spend
+    from hostler.spec.job import Job
 
+_NONE: Mapping[str, Job] = MappingProxyType({})
 HERE = "here"  # a fleet that no file names
 ERRORS = 3  # that are shown
+NEEDY = (FAILED, LOST, DIVERGED, UNREADABLE)  # states that a person should look at
 MANY = 20  # a sweep of more runs is one line, unless it is named
 MOST = 10_000  # of a sweep of more runs those that nobody has had are only counted
 
@@ -39,50 +46,105 @@ def command(
     states: tuple[str, ...],
     tags: tuple[str, ...],
     trash: bool,
+    sort: str,
+    columns: str,
     store_url: str | None,
     as_json: bool,
 ) -> int:
     """List runs: running, waiting, ended. Large sweeps are one line each, unless they are named."""
     store, say = here.open_here(store_url), output.saying()
     chosen = _named(store, names) or sweeps.names(store)
+    chosen = chosen if as_json else _newest_last(store, chosen)
     if only_sweeps:
         return _sweeps(store, chosen, as_json, say)
     whole = bool(names or states or tags or as_json)
+    large: dict[str, Job] = {}
 
     def look() -> list[Row]:
         if watch:
             here.deliver_left(store, say)
-        found = _rows(store, names, chosen, trash=trash, whole=whole, say=say)
+        large.clear()
+        large.update({} if whole else _large(store, chosen))
+        found = _rows(store, names, [name for name in chosen if name not in large], trash=trash, say=say)
         return [r for r in found if (not states or r.state in states) and set(tags) <= set(r.tags)]
 
     found = look()
     if as_json:
         output.print_json([output.row_json(row) for row in found])
         return 0
-    lines = [] if states or tags else [one for one in _summaries(store, chosen, say) if _has_line(one)]
+    run_columns.check(found, [word for word in columns.split(",") if word not in ("", ALL)], "--columns")
+    run_columns.check(found, [sort.lstrip("-")] if sort else [], "--sort")
+    lines = [] if states or tags else _lines(store, chosen, say, large)
     if not found and not lines:
         click.echo(_nothing(store, filtered=bool(states or tags)), err=True)
     elif watch:
+        from hostler.fleet import late_hosts
         from hostler.fleet.pending import goes_on  # with all searches and pruners: one look needs none
 
         _hint(store, found, say)
-        watch_table(look, lambda seen: goes_on(store, seen, () if states or tags else chosen))
-        lines = [one for one in _summaries(store, chosen, say) if _has_line(one)]
+        over = () if states or tags else chosen
+        with late_hosts.awaited(here.store_url(store_url)):
+            watch_table(look, lambda seen: goes_on(store, seen, over), sort=sort, columns=columns)
+        lines = _lines(store, chosen, say)
     elif found:
-        print_table(found)
-    queues = _in_queues() if _any_queued(found, lines) or any(row.forming for row in found) else []
-    _print(store, lines, say, hint=not queues)
-    if found and not watch and not lines and not queues:
-        _hint(store, found, say)
+        print_table(found, sort=sort, columns=columns)
+    queues = _in_queues(store, say) if _any_queued(found, lines) or any(row.forming for row in found) else []
+    waiting = _hint(store, found, say) if found and not watch and not lines and not queues else False
     for line in (*queues, *_forming(store, found)):
         click.echo(f"  {line}")
     for line in [] if names or states or tags else _by_hand(store):
         click.echo(line)
-    for line in (*_died(store, found), *_capped(store, found)):
-        click.echo(f"  → {line}", err=True)
-    for line in _failures(found):
-        click.echo(f"  {line}", err=True)
+    _print_troubles(store, found, lines)
+    waiting |= sweep_lines.print_lines(store, lines, say, hint=not queues)
+    if line := attention(found, lines, waiting=waiting):
+        click.echo(paint(line, "yellow"), err=True)
     return 0
+
+
+def _print_troubles(store: Store, found: list[Row], lines: Sequence[Summary]) -> None:
+    for line in (*_died(store, found), *_capped(store, found, {one.name for one in lines})):
+        click.echo(f"  → {line}", err=True)
+    for line in (*_failures(found), *filter(None, [output.nan_line(found)])):
+        click.echo(f"  {line}", err=True)
+
+
+def attention(found: Sequence[Row], lines: Sequence[Summary], *, waiting: bool) -> str:
+    """What needs a person, in one line, the last before the prompt; empty if nothing does. Pure."""
+    told = {one.name for one in lines}
+    totals, where, silent = Counter[str](), dict[str, None](), 0
+    for one in lines:
+        silent += one.silent
+        for state in NEEDY:
+            totals[state] += one.counts.get(state, 0)
+            where |= dict.fromkeys([one.name] if state == FAILED and one.counts.get(state) else [])
+    for row in found:
+        if row.sweep not in told:
+            silent += row.silent
+            totals[row.counted] += 1
+            where |= dict.fromkeys([row.sweep] if row.counted == FAILED else [])
+    parts = [f"{totals[state]} {state}" for state in NEEDY if totals[state]]
+    if where:
+        errors = f"hostler errors {next(iter(where))}" if len(where) == 1 else "hostler errors"
+        parts[0] += f" ({errors})"
+    parts += [f"{silent} without a sign of life"] if silent else []
+    nan = sum(math.isnan(row.metrics.get(row.metric or "", 0.0)) for row in found)
+    parts += [f"{nan} with NaN"] if nan else []
+    parts += [f"{one.name} is halted" for one in lines if one.halted][:1]
+    parts += ["nobody works on what is queued"] if waiting else []
+    return f"! needs attention: {', '.join(parts)}" if parts else ""
+
+
+def _lines(store: Store, chosen: list[str], say: Say, read: Mapping[str, Job] = _NONE) -> list[Summary]:
+    """`read`: specs that have been read already."""
+    return [one for one in sweep_lines.summaries(store, chosen, say, read) if sweep_lines.has_line(one)]
+
+
+def _newest_last(store: Store, names: Sequence[str]) -> list[str]:
+    """Sweeps in the order they were submitted, by the store's clock: the newest stands next to the prompt."""
+    if len(names) < 2:
+        return list(names)
+    times = {name: sweeps.last_submitted(store, name) for name in names}
+    return sorted(names, key=lambda name: times[name])
 
 
 def _named(store: Store, names: tuple[str, ...]) -> list[str]:
@@ -105,11 +167,21 @@ def _by_hand(store: Store) -> list[str]:
     return [by_hand_line(one) for one in there]
 
 
-def _capped(store: Store, found: list[Row]) -> list[str]:
+def _capped(store: Store, found: list[Row], told: Collection[str]) -> list[str]:
+    """What to do about runs that a budget has paused; `told`: sweeps whose line has said it already."""
     names = dict.fromkeys(row.sweep for row in found if row.state == PAUSED and row.paused_by == CAP)
-    return [
-        f"{name}: a cap was reached; {resuming(store, name)} goes on, hostler cost {name}" for name in names
-    ]
+    if not names:
+        return []
+    from hostler.cli.terminal import halted  # with what acts on runs: only for runs that a budget paused
+
+    lines = []
+    for name in names:
+        if not (why := halted.out_of_hours(store, name)):
+            then = f"{resuming(store, name)} continues it; hostler cost {name} shows the cost"
+            lines.append(f"{name} has reached a limit of money or time; {then}")
+        elif name not in told:
+            lines.append(f"{name}: {why}")
+    return lines
 
 
 def _failures(found: list[Row]) -> list[str]:
@@ -144,10 +216,10 @@ def resuming(store: Store, name: str) -> str:
     return f"hostler resume {f'--on {last.fleet} ' if last else ''}{name}"
 
 
-def _in_queues() -> list[str]:
+def _in_queues(store: Store, say: Say) -> list[str]:
     from hostler.cli.look import queued  # with all that starts workers, which is not needed to look at them
 
-    return queued.lines(here.project())
+    return queued.lines(here.project(), store, say)
 
 
 def _forming(store: Store, found: list[Row]) -> list[str]:
@@ -170,110 +242,34 @@ def _any_queued(found: list[Row], lines: list[Summary]) -> bool:
     return any(row.counted == QUEUED for row in found) or any(one.counts.get(QUEUED) for one in lines)
 
 
-def _rows(
-    store: Store, names: tuple[str, ...], chosen: list[str], *, trash: bool, whole: bool, say: Say
-) -> list[Row]:
+def _rows(store: Store, names: tuple[str, ...], chosen: list[str], *, trash: bool, say: Say) -> list[Row]:
     if not names:
-        return rows(store, [n for n in chosen if whole or not _is_large(store, n)], trash=trash, say=say)
+        return rows(store, chosen, trash=trash, say=say)
     from hostler.cli.terminal import named_rows  # only for words
 
     return named_rows.rows_named(store, names, trash=trash, most=MOST, say=say)
 
 
-def _is_large(store: Store, name: str) -> bool:
-    """Whether the sweep is shown as one line; an unreadable one is not: its rows say why."""
-    try:
-        return sweeps.load(store, name).count > MANY
-    except (MissingError, DamagedError, NewerFormatError):
-        return False
+def _large(store: Store, names: Sequence[str]) -> dict[str, Job]:
+    """Sweeps that are shown as one line, with their specs; an unreadable one is not: its rows say why."""
+    found = {}
+    for name in names:
+        try:
+            job = sweeps.load(store, name)
+        except (MissingError, DamagedError, NewerFormatError):
+            continue
+        if job.count > MANY:
+            found[name] = job
+    return found
 
 
 def _sweeps(store: Store, chosen: list[str], as_json: bool, say: Say) -> int:
-    found = _summaries(store, chosen, say)
+    found = sweep_lines.summaries(store, chosen, say)
     if as_json:
-        output.print_json([_as_json(one) for one in found])
+        output.print_json([sweep_lines.as_json(one) for one in found])
     else:
-        _print(store, found, say)
+        sweep_lines.print_lines(store, found, say)
     return 0
-
-
-def _summaries(store: Store, chosen: list[str], say: Say) -> list[Summary]:
-    """Summaries of sweeps that are not wholly in the trash."""
-    found = [one for name in chosen if (one := _summary(store, name, say))]
-    spends = costs.spends(store, settings.timing(), say)
-    return [_with_cost(store, one, spends, say) for one in found if one.runs or one.method]
-
-
-def _summary(store: Store, name: str, say: Say) -> Summary | None:
-    try:
-        return summary.of_sweep(store, name, say)
-    except MissingError:  # being submitted, or deleted, right now
-        return None
-    except (DamagedError, NewerFormatError) as error:
-        say(f"{name} is left out: {error}")
-        return None
-
-
-def _has_line(one: Summary) -> bool:
-    """Whether a sweep gets a line: a single run is its row, unless it costs."""
-    return one.runs != 1 or one.cost is not None
-
-
-def _with_cost(store: Store, one: Summary, spends: list[Spend], say: Say) -> Summary:
-    if one.budget is None and not spends:
-        return one
-    try:
-        return replace(one, cost=costs.of_sweep(store, one.name, one.budget, spends))
-    except (DamagedError, NewerFormatError) as error:
-        say(f"no costs of {one.name} are shown: {error}")
-        return one
-
-
-def _print(store: Store, found: list[Summary], say: Say, *, hint: bool = True) -> None:
-    queued = [one.name for one in found if hint and one.counts.get(QUEUED) and not one.halted]
-    left = _left(store, queued, say) if queued else {}
-    for one in found:
-        click.echo(_line(one))
-        if one.unlogged:
-            click.echo(f"  → {one.unlogged}", err=True)
-        if one.name in left:
-            click.echo(f"  → nobody works on it: {left[one.name]}", err=True)
-
-
-def _left(store: Store, names: list[str], say: Say) -> dict[str, str]:
-    """sweep → the command that starts a worker, of those that nobody works on."""
-    from hostler.cli.terminal import hints  # with what starts workers: only for runs that wait
-
-    return dict.fromkeys(hints.unserved(store, names, say), hints.worker_command(store))
-
-
-def _line(found: Summary) -> str:
-    counts = ", ".join(f"{n} {state}" for state, n in found.counts.items()) or "none yet"
-    counts += f", {found.unchosen} to be chosen" if found.unchosen else ""
-    parts = [f"{found.name}: {found.runs:,} run{'s' * (found.runs != 1)}: {counts}"]
-    if found.eta is not None:
-        parts.append(f"about {show_duration(round(found.eta))} left")
-    if found.best is not None and found.value is not None:
-        parts.append(f"best {found.best.name} {found.metric}={output.number(found.value)}")
-        parts[-1] += f" ({output.params_line(found.best.params, limit=60)})"
-    if found.cost is not None:
-        parts.append(_spent(found.cost))
-    if found.halted:
-        parts.append(f"halted: {found.halted}")
-    return "; ".join(parts)
-
-
-def _spent(cost: SweepCost) -> str:
-    of = f" of {show_money(cost.budget)}" if cost.budget is not None else ""
-    more = f", {show_money(cost.reserved)} more reserved" if cost.reserved else ""
-    return f"{show_money(cost.spent)}{of} spent{more}"
-
-
-def _as_json(found: Summary) -> dict[str, Any]:
-    best = found.best
-    facts = {name: value for name, value in vars(found).items() if name not in ("best", "value", "cost")}
-    shown = best and {"run": best.id, "name": best.name, "value": found.value, "params": dict(best.params)}
-    return {**facts, "best": shown, "cost": found.cost and vars(found.cost)}
 
 
 def _nothing(store: Store, *, filtered: bool) -> str:
@@ -282,11 +278,13 @@ def _nothing(store: Store, *, filtered: bool) -> str:
     return f"no runs yet in {store.url}\n  → hostler run train.py --lr 0.1   starts one"
 
 
-def _hint(store: Store, found: list[Row], say: Say) -> None:
+def _hint(store: Store, found: list[Row], say: Say) -> bool:
+    """Print the command that starts a worker; whether one is needed."""
     if not need_a_worker(found):
-        return
+        return False
     from hostler.cli.terminal import hints  # with what starts workers: only for runs that wait
 
     hint = hints.nobody(store, found, say)
     if hint:
         click.echo(f"  → {hint}", err=True)
+    return bool(hint)

@@ -22,6 +22,13 @@ from hostler.spec.states import ALL
 )
 @click.option("--tag", "tags", multiple=True, help="Only runs with this tag (repeatable).")
 @click.option("--trash", is_flag=True, help="Also show runs in the trash.")
+@click.option("--sort", default="", metavar="KEY", help="Sort by a column: lr, or -lr from the highest down.")
+@click.option(
+    "--columns",
+    default="",
+    metavar="A,B",
+    help="Show these columns: parameters, metrics, state, step, time, left, host; or all.",
+)
 @options.store_option
 @options.json_option
 def status(**given: Any) -> int:
@@ -39,8 +46,8 @@ def show(**given: Any) -> int:
 
 
 @click.command()
-@click.argument("names", nargs=-1, required=True, metavar="NAME…")
-@click.option("-f", "--follow", is_flag=True, help="Go on until the run has ended.")
+@click.argument("names", nargs=-1, metavar="[NAME…]")
+@click.option("-f", "--follow", is_flag=True, help="Follow until the run has ended.")
 @click.option("--attempt", type=int, metavar="N", help="Only this attempt, as `hostler show` numbers them.")
 @click.option("--tail", "-t", type=click.IntRange(min=0), metavar="N", help="Only the last N lines.")
 @click.option("--grep", metavar="RE", help="Only lines that match this regular expression.")
@@ -48,7 +55,8 @@ def show(**given: Any) -> int:
 @options.store_option
 @options.json_option
 def logs(**given: Any) -> int:
-    """Print a run's output. Lines of several runs begin with the run's name; --json prints a line as JSON.
+    """Print a run's output. Without a name, of the newest sweep. Lines of several runs begin with the run's
+    name; --json prints a line as JSON.
     Escape sequences are shown (␛[31m), of a progress bar only its last state; --raw passes all on.
 
     hostler logs FLEET[/MACHINE] prints the output of the machines themselves, for a fleet that makes them.
@@ -74,39 +82,39 @@ def attach(**given: Any) -> int:
 
 @click.command()
 @click.argument("names", nargs=-1, metavar="[NAME…]")
-@click.option("--timeout", metavar="TIME", help="Give up after so long (90, 30m, 6h); exits with 75.")
+@click.option("--all", "every", is_flag=True, help="Wait for the runs of all sweeps.")
+@click.option("--timeout", metavar="TIME", help="Give up after this long (90, 30m, 6h); exits with 75.")
 @options.store_option
 @options.json_option
 def wait(**given: Any) -> int:
-    """Wait until runs have ended (all, if none is named). 0 only if all of them are done.
+    """Wait until runs have ended: those named, else of the newest sweep. 0 only if all of them are done.
 
-    A paused run is not waited for: nobody goes on with it until `hostler resume`.
+    A paused run is not waited for: it stays paused until `hostler resume`.
     """
     return perform("hostler.cli.look.wait", given)
 
 
 @click.command()
 @click.argument("names", nargs=-1, metavar="[NAME…]")
-@click.option("--all", "everything", is_flag=True, help="Also errors of attempts that were tried again.")
+@click.option("--all", "everything", is_flag=True, help="Also errors of attempts that were repeated.")
 @click.option("-v", "--verbose", is_flag=True, help="Whole tracebacks, and all runs by name.")
 @options.store_option
 @options.json_option
 def errors(**given: Any) -> int:
     """Show failures, grouped by kind and place, with a traceback of each.
 
-    Without --all only errors that stand: of runs that failed, or that wait for another try.
+    Without --all only open errors: of runs that failed, or that wait for another try.
     """
     return perform("hostler.cli.look.errors", given)
 
 
 @click.command()
-@click.argument("sweep")
+@click.argument("sweep", required=False)
 @click.option("--metric", metavar="NAME", help="Rank by this metric (default: the sweep's).")
+@options.goal_option
+@options.of_option
 @click.option(
-    "--goal", type=click.Choice(["max", "min"]), help="Whether more or less is better (default: the sweep's)."
-)
-@click.option(
-    "--top", type=click.IntRange(min=1), default=1, metavar="N", help="The best N.", show_default=True
+    "--top", type=click.IntRange(min=1), default=1, metavar="N", help="Show the best N.", show_default=True
 )
 @click.option(
     "--by",
@@ -114,10 +122,12 @@ def errors(**given: Any) -> int:
     metavar="KEY",
     help="Show the best of each section (--by section), or of each value of a parameter.",
 )
+@options.only_option
 @options.store_option
 @options.json_option
 def best(**given: Any) -> int:
-    """Show the best finished run of a sweep by its metric: parameters, value, how to get it."""
+    """Show the best run of a sweep by its metric: parameters, value, how to get it. Runs count that are done,
+    pruned, or stopped by a person. Without a name, of the newest sweep."""
     return perform("hostler.cli.look.best", given)
 
 
@@ -135,6 +145,7 @@ def diff(**given: Any) -> int:
 @click.command()
 @click.argument("names", nargs=-1, metavar="[NAME…]")
 @click.option("--runs", "with_runs", is_flag=True, help="Every run, however many there are.")
+@click.option("--explain", is_flag=True, help="By purpose: training, booting, saving, repeated, idle, tail.")
 @options.store_option
 @options.json_option
 def cost(**given: Any) -> int:

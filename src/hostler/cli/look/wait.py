@@ -25,10 +25,13 @@ LOOK = 0.3  # seconds between two looks at least; a look at a large sweep takes 
 TIMED_OUT = 75
 
 
-def command(names: tuple[str, ...], timeout: str | None, store_url: str | None, as_json: bool) -> int:
-    """Wait until runs have ended (all, if none is named). 0 only if all of them are done."""
+def command(
+    names: tuple[str, ...], every: bool, timeout: str | None, store_url: str | None, as_json: bool
+) -> int:
+    """Wait until runs have ended: those named, else of the newest sweep. 0 only if all of them are done."""
     limit = _seconds(timeout)
     store = here.open_here(store_url)
+    names = () if every else here.named_or_newest(store, names)
     meant = [resolve.find(store, name) for name in names]  # a name that means nothing is said now
     whole = [job.name for job, index in meant if index is None] if names else []
 
@@ -111,7 +114,7 @@ def exit_code(
     undone = [row for row in found if row.state not in (DONE, PRUNED) and row.paused_by != RUNG]
     if undone and not stuck:
         aside = all(row.state in (STOPPED, PAUSED, QUEUED) for row in undone)
-        hint = "hostler resume goes on with them" if aside else "hostler errors shows why"
+        hint = "hostler resume continues them" if aside else "hostler errors shows why"
         if all(row.lost for row in undone):
             hint = "; ".join(died(store, undone))
         click.echo(f"hostler: {output.counts(found)}; {hint}", err=True)

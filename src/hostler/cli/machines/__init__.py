@@ -10,4 +10,5 @@ notebook.py      `hostler notebook`: Jupyter there
 image.py         `hostler image`: lists, builds and removes images; those of containers
 image_cloud.py   images of VMs
 image_recipe.py  script and packages of an image, from files
+prices.py        `hostler prices`: tables of prices, and newer ones
 """

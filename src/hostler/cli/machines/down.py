@@ -11,9 +11,10 @@ from hostler import settings
 from hostler.backends.base import Cloud, Hosted, WorkerInfo
 from hostler.backends.registry import backend_of
 from hostler.cli import here
-from hostler.fleet import machines
+from hostler.fleet import late_hosts, machines
 from hostler.fleet.fleet_choice import fleet_of
 from hostler.spec.project import Fleet
+from hostler.spec.units import counted
 
 MARGIN = 15.0  # seconds over the grace that a worker has to give its runs back
 LOOK = 0.3
@@ -25,12 +26,16 @@ def command(fleet: str | None, now: bool, store_url: str | None) -> int:
     project = here.project()
     meant = fleet_of(project, fleet, here.store_url(store_url))
     if fleet is None and (others := [name for name in project.fleets if name != meant.name]):
-        click.echo(f"hostler: only {meant.name} is meant; hostler down FLEET: {', '.join(others)}", err=True)
+        click.echo(
+            f"hostler: this ends {meant.name} only; hostler down FLEET ends another: {', '.join(others)}",
+            err=True,
+        )
     engine = backend_of(meant)
     if isinstance(engine, Cloud):
         return _remove(engine, meant, store_url, now=now)
+    late_hosts.forget(here.store_url(store_url), meant.name)
     asked = sum(worker.count for worker in engine.stop(meant, now=now) if worker.alive)
-    who = f"{asked} worker{'s' * (asked != 1)} of {meant.name}"
+    who = f"{counted(asked, 'worker')} of {meant.name}"
     click.echo(f"hostler: {who} {'killed' if now else 'asked to leave'}", err=True)
     end = time.monotonic() + settings.timing().grace + MARGIN
     left = engine.list(meant)

@@ -26,7 +26,17 @@ def host_of(project: Project, name: str | None) -> SshTarget:
     fleet, _, machine = name.partition("/")
     if fleet in clouds:
         return made_machine(project, *clouds[fleet], machine)
-    return next((one for one in known if name in (str(one), one.host)), None) or parse(name)
+    host = next((one for one in known if name in (str(one), one.host)), None)
+    return host or _only_machine(project, name) or parse(name)
+
+
+def _only_machine(project: Project, name: str) -> SshTarget | None:
+    """The machine of a fleet of this name; None if it is not a fleet with named machines."""
+    machines = _named(project.fleets[name]) if name in project.fleets else ()
+    if len(machines) > 1:
+        hosts = ", ".join(map(str, machines))
+        raise UsageError(f"{name} has {len(machines)} machines", hint=f"name one of them: {hosts}")
+    return machines[0] if machines else None
 
 
 def entered(project: Project, name: str | None) -> Address | None:

@@ -123,5 +123,5 @@ def _written(project: Project, base: str) -> Path:
 def _run(words: Sequence[str]) -> None:
     code = subprocess.run(words).returncode
     if code:
-        login = f"; {words[0]} login REGISTRY, if it does not know you" if words[1] == "push" else ""
+        login = f"; {words[0]} login REGISTRY, if it needs a login" if words[1] == "push" else ""
         raise MachineError(f"{words[0]} {words[1]} ended with {code}", hint=f"its output is above{login}")

@@ -27,7 +27,7 @@ from hostler.fleet.fleet_choice import fleet_of
 from hostler.money import tariff
 from hostler.spec import units
 from hostler.spec.project import Fleet
-from hostler.spec.units import show_duration, show_money, show_size
+from hostler.spec.units import counted, show_duration, show_money, show_size
 
 MACHINE = "e2-standard-4"
 HEAD = ("", "NAME", "FAMILY", "MADE", "SIZE", "A MONTH", "")
@@ -114,7 +114,7 @@ def show(family: str, site: Site, *, as_json: bool) -> int:
         what = (
             "was left behind by a build; hostler doctor --remove removes it"
             if one.over
-            else "is being built on, or was"
+            else "belongs to a build that runs, or that was broken off"
         )
         click.echo(f"hostler: {one} of {one.family} {what}", err=True)
     return 0
@@ -144,12 +144,12 @@ def delete(family: str, keep: int, site: Site, *, yes: bool) -> int:
     engine.drop(fleet, doomed)
     rest = len(there) - len(doomed)
     gone = f"{_count(len(doomed))} of {family} {'is' if len(doomed) == 1 else 'are'} gone"
-    click.echo(f"hostler: {gone}, {rest} stay{'s' * (rest == 1)}", err=True)
+    click.echo(f"hostler: {gone}, {rest} kept", err=True)
     return 0
 
 
 def _count(images: int) -> str:
-    return f"{images} image{'s' * (images != 1)}"
+    return counted(images, "image")
 
 
 def _recipe(wanted: ImageOptions) -> Recipe:
@@ -228,7 +228,7 @@ def _costs(engine: Imager, fleet: Fleet, recipe: Recipe) -> str:
     money = f", {show_money(price)} an hour, {show_money(price * hours)} at most" if price else ""
     return (
         f"hostler: {recipe.family}: one {machine}{money}; "
-        f"what takes longer than {show_duration(recipe.seconds)} is given up"
+        f"a build that takes longer than {show_duration(recipe.seconds)} is ended"
     )
 
 
@@ -254,9 +254,9 @@ def _seconds(text: str) -> float:
     try:
         found = units.duration(text)
     except ValueError as error:
-        raise UsageError(f"--timeout {text}: {error}", hint="like 30m or 2h") from None
+        raise UsageError(f"--timeout {text}: {error}", hint="for example 30m or 2h") from None
     if not 1 <= found <= 86400:
-        raise UsageError(f"--timeout {text}: between a second and a day", hint="like 30m or 2h")
+        raise UsageError(f"--timeout {text}: between a second and a day", hint="for example 30m or 2h")
     return found
 
 
@@ -264,7 +264,7 @@ def _size(text: str) -> int:
     try:
         return units.size(text)
     except ValueError as error:
-        raise UsageError(f"--disk {text}: {error}", hint="like 100GB") from None
+        raise UsageError(f"--disk {text}: {error}", hint="for example 100GB") from None
 
 
 @contextmanager

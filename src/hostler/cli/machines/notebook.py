@@ -78,7 +78,7 @@ def _await(tunnel: subprocess.Popen[bytes], port: int) -> None:
     end = time.monotonic() + START
     while time.monotonic() < end:
         if tunnel.poll() is not None:
-            raise MachineError(f"port {port} could not be forwarded", "--port another")
+            raise MachineError(f"port {port} could not be forwarded", "give another --port")
         with socket.socket() as probe:
             if probe.connect_ex(("127.0.0.1", port)) == 0:
                 return

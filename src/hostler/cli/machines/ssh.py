@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shlex
-import subprocess
+import signal
 import sys
 from collections.abc import Sequence
+from typing import NoReturn
 
 from hostler.backends.base import Address
 from hostler.cli import here
@@ -20,14 +22,22 @@ _PORTS = re.compile(r"(?:(\d{1,5}):)?(\d{1,5})")
 
 def command(ports: tuple[str, ...], host: str | None, words: tuple[str, ...]) -> int:
     """Open a shell on a machine of a fleet, named in hostler.yaml or ~/.ssh/config, or run a command."""
+    words = words[1:] if words[:1] == ("--",) else words
     inside = entered(here.project(), host)
     if inside is not None:
-        return subprocess.run(inside_command(inside, words, ports, terminal=sys.stdin.isatty())).returncode
-    argv = ssh_command(host_of(here.project(), host), words, ports)
+        _become(inside_command(inside, words, ports, terminal=sys.stdin.isatty()))
     try:
-        return subprocess.run(argv).returncode
+        _become(ssh_command(host_of(here.project(), host), words, ports))
     except FileNotFoundError:
         raise no_ssh() from None
+
+
+def _become(argv: list[str]) -> NoReturn:
+    """This process is that program from now on: whoever ends it ends the connection, too."""
+    sys.stdout.flush()
+    sys.stderr.flush()
+    signal.signal(signal.SIGPIPE, signal.SIG_DFL)  # Python ignores it, and a program inherits that
+    os.execvp(argv[0], argv)
 
 
 def ssh_command(

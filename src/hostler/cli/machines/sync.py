@@ -59,7 +59,7 @@ def _changes(root: Path) -> Iterator[object]:
         from watchfiles import watch
     except ModuleNotFoundError:
         raise MachineError(
-            "to sync while you edit needs the package watchfiles", "pip install 'hostler[sync]', or --once"
+            "syncing while you edit needs the package watchfiles", "pip install 'hostler[sync]', or --once"
         ) from None
     click.echo("hostler: watching; Ctrl-C ends it", err=True)
     yield from watch(

@@ -29,7 +29,7 @@ from hostler.spec import units
 from hostler.spec.names import slug
 from hostler.spec.project import Fleet
 from hostler.spec.states import QUEUED, RUNNING
-from hostler.spec.units import show_duration, show_money
+from hostler.spec.units import counted, show_duration, show_money
 from hostler.store import Store
 
 
@@ -89,7 +89,7 @@ def _role(workers: Launcher, who: str) -> int:
 def _said(new: Sequence[WorkerInfo], there: Sequence[WorkerInfo], name: str) -> str:
     count = sum(worker.count for worker in new)
     if new or not there:
-        return f"{count} worker{'s' * (count != 1)} of {name} started"
+        return f"{counted(count, 'worker')} of {name} started"
     if len(there) == 1:
         return f"the worker of {name} is up already and takes what waits: none was started"
     return f"all {len(there)} workers of {name} are up already and take what waits: none was started"
@@ -155,9 +155,9 @@ def _seconds(text: str) -> float:
     try:
         found = units.duration(text)
     except ValueError as error:
-        raise UsageError(f"--idle {text}: {error}", hint="like 30m or 2h") from None
+        raise UsageError(f"--idle {text}: {error}", hint="for example 30m or 2h") from None
     if found <= 0:
-        raise UsageError(f"--idle {text}: the machine would be gone at once", hint="like 30m or 2h")
+        raise UsageError(f"--idle {text}: the machine would be gone at once", hint="for example 30m or 2h")
     return found
 
 

@@ -16,7 +16,7 @@ IDLE = "30m"
 @click.command()
 @click.argument("fleet", required=False)
 @click.option("--keep", is_flag=True, help="One machine for hand work instead (ssh, sync, notebook).")
-@click.option("--idle", metavar="TIME", default=IDLE, help=f"It goes when unused so long ({IDLE}).")
+@click.option("--idle", metavar="TIME", default=IDLE, help=f"Remove it after this long without use ({IDLE}).")
 @click.option("-n", "-d", "--dry-run", is_flag=True, help="Show what would be started; start nothing.")
 @click.option("--role", metavar="WHO", help="Print the rights that WHO needs for this fleet; start nothing.")
 @options.yes_option
@@ -52,7 +52,9 @@ def ssh(**given: Any) -> int:
     \b
     hostler ssh gpu1                    a shell
     hostler ssh -L 6006 gpu1            its port 6006 is http://127.0.0.1:6006 here
-    hostler ssh gpu1 nvidia-smi -L      words arrive as they are; a single one may be a shell's line
+    hostler ssh gpu1 -- nvidia-smi -L   words arrive as they are; a single one may be a shell's line
+
+    A fleet's name is its only machine. The exit code is that of the command.
     """
     return perform("hostler.cli.machines.ssh", given)
 
@@ -137,7 +139,7 @@ def image_list(**given: Any) -> int:
 
 @image.command("delete")
 @click.argument("family")
-@click.option("--keep", type=click.IntRange(min=0), default=1, metavar="N", help="The newest N stay (1).")
+@click.option("--keep", type=click.IntRange(min=0), default=1, metavar="N", help="Keep the newest N (1).")
 @options.site_options
 @options.yes_option
 def image_delete(**given: Any) -> int:
@@ -151,3 +153,15 @@ def image_delete(**given: Any) -> int:
 @click.argument("words", nargs=-1, type=click.UNPROCESSED)
 def worker(**given: Any) -> int:
     return perform("hostler.worker.main", {"argv": given["words"]}, "main")
+
+
+@click.command()
+@click.argument("what", required=False, type=click.Choice(["update"]), metavar="[update]")
+@options.json_option
+def prices(**given: Any) -> int:
+    """Show the price table that costs are counted with, and its age.
+
+    `update` writes a newer one for you alone, from the Cloud Billing catalogue of Google. It is used from
+    then on in the place of the table that comes with hostler.
+    """
+    return perform("hostler.cli.machines.prices", given)

@@ -33,6 +33,7 @@ from hostler.spec.argv import command_for, params_of
 from hostler.spec.job import Job
 from hostler.spec.project import Project
 from hostler.spec.script import in_project
+from hostler.spec.units import counted
 
 
 def command(words: tuple[str, ...], kills: int, seed: int, as_json: bool) -> int:
@@ -52,10 +53,10 @@ def _drill(setup: rig.Setup, kills: int, seed: int, as_json: bool) -> int:
     _say(f"undisturbed: {amount(calm)}")
     plan = moments(kills, seed, saves=calm.joined or _saved(calm))
     disturbed = rig.killed(setup, "killed", pace, plan)
-    _say(f"killed {disturbed.kills} times: {amount(disturbed)}")
+    _say(f"killed {counted(disturbed.kills, 'time')}: {amount(disturbed)}")
     control = None
     if diagnose.needs_control(calm, disturbed):
-        _say("they differ: undisturbed once more, to know what differs by itself …")
+        _say("they differ: one more undisturbed run shows what differs by itself …")
         control, _ = rig.undisturbed(setup, "control")
     found = diagnose.diagnose(calm, disturbed, control)
     if as_json:
@@ -86,7 +87,7 @@ def _check_done(calm: Evidence) -> None:
     if calm.state != "done":
         raise HostlerError(
             f"the script fails without being killed: {calm.failure or calm.state}",
-            hint="hostler run it first; the end of its log: " + " | ".join(calm.lines[-3:]),
+            hint="make it work with hostler run first; the end of its log: " + " | ".join(calm.lines[-3:]),
         )
 
 
@@ -126,7 +127,8 @@ def amount(run: Evidence) -> str:
     """How much there is of a run, in a few words."""
     names = [name for name in run.curves if not name.startswith("system/")]
     points = sum(len(run.curves[name]) for name in names)
-    return f"{run.seconds:.1f} s, {len(names)} metrics ({points} points), {len(run.files)} files"
+    metrics = f"{counted(len(names), 'metric')} ({counted(points, 'point')})"
+    return f"{run.seconds:.1f} s, {metrics}, {counted(len(run.files), 'file')}"
 
 
 def text(found: Diagnosis, calm: Evidence, killed: Evidence, pace: Pace) -> str:
@@ -175,10 +177,12 @@ def report_json(found: Diagnosis, calm: Evidence, killed: Evidence, seed: int) -
 
 def _headline(found: Diagnosis, killed: Evidence) -> str:
     if found.verdict == EXACT:
-        what = f"killed {killed.kills} times, and the same to the bit: metrics and files"
+        what = f"killed {counted(killed.kills, 'time')}, and the same to the bit: metrics and files"
         return paint(f"exact: {what}", "green")
     said = found.verdict.replace("-", " ")
-    return paint(said if found.verdict == UNTESTED else f"{said}: killed {killed.kills} times", "red")
+    return paint(
+        said if found.verdict == UNTESTED else f"{said}: killed {counted(killed.kills, 'time')}", "red"
+    )
 
 
 def _difference(what: str, name: str, step: int | None, detail: str) -> str:
@@ -190,7 +194,8 @@ def _time(calm: Evidence, killed: Evidence, pace: Pace) -> str:
     repeated = max(0, killed.steps_done() - calm.steps_done())
     lost = max(0.0, killed.seconds - calm.seconds)
     starts = min(lost, pace.startup * (len(killed.tries) - 1))
-    said = f"Time: {calm.seconds:.1f} s undisturbed, {killed.seconds:.1f} s with {killed.kills} kills"
-    return (
-        f"{said}: {starts:.1f} s of new starts, {lost - starts:.1f} s of work done again ({repeated} points)"
+    said = (
+        f"Time: {calm.seconds:.1f} s undisturbed, {killed.seconds:.1f} s with {counted(killed.kills, 'kill')}"
     )
+    points = counted(repeated, "point")
+    return f"{said}: {starts:.1f} s of restarts, {lost - starts:.1f} s of repeated work ({points})"

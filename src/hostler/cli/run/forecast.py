@@ -12,7 +12,7 @@ from hostler.backends.registry import HERE
 from hostler.cli.terminal import output
 from hostler.fleet import option_forms
 from hostler.spec.project import Fleet
-from hostler.spec.units import show_duration
+from hostler.spec.units import counted, show_duration
 from hostler.worker.claim.room import at_a_time, offer
 
 if TYPE_CHECKING:
@@ -33,23 +33,36 @@ def lines(found: Outlook, fleet: Fleet, price: float | None = None, together: st
     for n, index in enumerate(indices):
         if n == FIRST and len(indices) < len(edit.kept) + len(edit.new):
             yield "  …"
-        yield f"  {index:<{width}}  {output.params_line(job.params(index))}{_repeat(found, index)}"
+        params = output.params_line(job.params(index), exact=True)
+        yield f"  {index:<{width}}  {params}{_repeat(found, index)}"
     yield f"  {_counts(found)}"
+    if found.replaced:
+        yield f"  {nothing_succeeded(found)}: this file replaces them, they go to the trash"
     for note in (*option_forms.lines(job), *found.notes, *filter(None, [together])):
         yield f"  {note}"
     if found.other_code:
         yield f"  done by other code: {_names(found.other_code)}; --rerun changed repeats them"
     if found.again:
-        yield f"  neither done nor live: {_names(found.again)}; -r submits them again"
+        yield f"  neither done nor running: {_names(found.again)}; -r submits them again"
     if edit.dropped:
-        yield f"  in the file no longer, and not started: {_number(len(edit.dropped))} will not be run"
+        yield f"  no longer in the file and not started: {_number(len(edit.dropped))} will not be run"
     if edit.left:
         states = ", ".join(f"{n} {state}" for state, n in found.left.items())
-        yield f"  in the file no longer, but started: {_number(len(edit.left))}, left alone ({states})"
+        yield f"  no longer in the file but started: {_number(len(edit.left))}, left alone ({states})"
     if found.twins:
         names = [twin.row.name for twin in found.twins]
-        yield f"  finished already in another sweep: {_names(names)}; --reuse takes their results"
+        yield f"  already finished in another sweep: {_names(names)}; --reuse takes their results"
     yield from _takes(found, fleet)
+
+
+def nothing_succeeded(found: Outlook) -> str:
+    """The state of the sweep that this file replaces."""
+    failed, whole = found.failed or 0, found.replaced
+    if not failed:
+        return f"none of its {_number(whole)} has begun"
+    if failed == whole:
+        return f"all {failed} runs failed" if failed > 1 else "the only run failed"
+    return f"{failed} of {_number(whole)} failed and the others never began"
 
 
 def say_notes(notes: Sequence[str]) -> None:
@@ -143,4 +156,4 @@ def _names(names: Sequence[str]) -> str:
 
 
 def _number(n: int) -> str:
-    return f"{n:,} run{'s' * (n != 1)}"
+    return counted(n, "run")

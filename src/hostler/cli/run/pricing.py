@@ -13,7 +13,7 @@ from hostler.errors import UsageError
 from hostler.fleet.launcher import Launcher, foresee
 from hostler.money.tariff import Asked, Funded
 from hostler.spec.job import Job
-from hostler.spec.units import show_duration, show_money
+from hostler.spec.units import counted, show_duration, show_money
 from hostler.store import Store
 
 if TYPE_CHECKING:
@@ -86,10 +86,15 @@ def _money(found: Outlay) -> Iterator[str]:
         return
     if price.zones:
         yield from _table(price, name)
+    if price.offers:
+        yield from _offers(price, name)
     if price.worker:
-        count = f"{price.workers} worker{'s' * (price.workers != 1)}"
+        count = counted(price.workers, "worker")
         each, total = show_money(price.worker), show_money(price.hourly)
-        yield f"  {name}: {count} at {each} an hour, {total} in all ({price.source})"
+        most = " at most" if price.offers and price.worker > price.offers[0].price else ""
+        yield f"  {name}: {count} at {each} an hour, {total} in all{most} ({price.source})"
+    if price.old:
+        yield f"  {price.old}"
     yield from _cap(found)
 
 
@@ -99,7 +104,10 @@ def as_json(found: Outlay) -> dict[str, Any]:
         "per_worker_hour": price.worker,
         "per_hour": price.hourly,
         "source": price.source or None,
+        "table_days": price.days,
         "zones": [vars(one) for one in price.zones],
+        **({"offers": [vars(one) for one in price.offers]} if price.offers else {}),
+        **({"left_out": list(price.left_out)} if price.offers else {}),
         "reserves": dict(found.funded.reserved),
         "seconds": found.funded.seconds,
         "refused": str(found.refused) if found.refused else None,
@@ -119,7 +127,21 @@ def _table(price: FleetPrice, name: str) -> Iterator[str]:
         cells = [_cell(cost, price.workers) for cost in (one.on_demand, one.spot)]
         yield f"    {one.zone:<{width}}  {cells[0]:>18}  {cells[1]:>18}"
     if len(price.zones) > ZONES:
-        yield f"    and {len(price.zones) - ZONES} dearer zones"
+        yield f"    and {counted(len(price.zones) - ZONES, 'more expensive zone')}"
+
+
+def _offers(price: FleetPrice, name: str) -> Iterator[str]:
+    """Machines in the order in which they are asked for, and what was left out."""
+    yield f"  {name}: an hour of one worker (of all {price.workers}), disk included; the first that is there"
+    shown = price.offers[:ZONES]
+    wide, far = max(len(one.machine) for one in shown), max(len(one.where) for one in shown)
+    for one in shown:
+        model = "spot" if one.spot else "on demand"
+        cost = _cell(one.price, price.workers)
+        yield f"    {one.machine:<{wide}}  {one.where:<{far}}  {model:<9}  {cost:>18}"
+    if len(price.offers) > ZONES:
+        yield f"    and {len(price.offers) - ZONES} more, up to {show_money(price.worker)}"
+    yield from (f"    left out: {line}" for line in price.left_out)
 
 
 def _cell(cost: float | None, workers: int) -> str:

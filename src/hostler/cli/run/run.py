@@ -89,7 +89,7 @@ def _start(store: Store, workers: Launcher, done: Submitted, *, detach: bool, as
     """Start a worker for the run, and follow it to its end, unless it is left in the background."""
 
     def start(*, new: bool = False) -> Sequence[WorkerInfo]:
-        return workers.start_missing([done.job.name], runs=1, new=new)
+        return workers.start_missing([done.job.name], runs=1, new=new, jobs=[done.job])
 
     started = start(new=done.how == "new")
     if detach:
@@ -159,7 +159,7 @@ def _announce(done: Submitted, *, quiet: bool) -> None:
     said = {
         "new": f"hostler: {done.job.name}",
         "continues": f"hostler: {done.job.name} is under way already; following it",
-        "reopened": f"hostler: {done.job.name} goes on",
+        "reopened": f"hostler: {done.job.name} continues",
         "done": f"hostler: {done.job.name} is done already; --again runs it again, "
         f"hostler show {done.job.name} shows it",
     }

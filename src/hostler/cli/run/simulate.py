@@ -19,12 +19,12 @@ from hostler.cli.terminal import output
 from hostler.errors import UsageError
 from hostler.fleet import preview
 from hostler.fleet.launcher import sweep_launcher
-from hostler.fleet.sweep import draft_sweep
+from hostler.fleet.sweep import as_stored, draft_sweep
 from hostler.records import project
 from hostler.simulate import outcome, stock, times, trace
 from hostler.simulate.outcome import Interval, SimulationSummary
 from hostler.simulate.study import Study, StudyOptions, study
-from hostler.spec.units import show_duration, show_money
+from hostler.spec.units import counted, show_duration, show_money
 
 
 def command(
@@ -61,6 +61,7 @@ def _study(
     job = draft_sweep(given)
     url = here.store_url(store_url, given.project)
     store = here.open_at(url)
+    job = as_stored(store, job)
     seen = preview.look(store, job, "")
     named = list(dict.fromkeys(name for one in on for name in one.split(",") if name))
     names: list[str | None] = [*named] or [None]
@@ -148,8 +149,8 @@ HEAD = ("fleet", "checkpoint", "time", "(5-95 %)", "cost", "(5-95 %)", "preempte
 def result_lines(
     found: Study, results: Sequence[SimulationSummary], chosen: SimulationSummary | None, then: str, by: str
 ) -> Iterator[str]:
-    count = f"{found.runs:,} run{'s' * (found.runs != 1)}"
-    yield f"{found.job.name}: {count}; each simulated with {found.seeds} chance{'s' * (found.seeds != 1)}"
+    count = counted(found.runs, "run")
+    yield f"{found.job.name}: {count}; each simulated {counted(found.seeds, 'time')}"
     rows = [HEAD, *(_cells(one) for one in results)]
     widths = [max(len(row[n]) for row in rows) for n in range(len(HEAD))]
     for row in rows:
@@ -170,10 +171,11 @@ def troubles(results: Sequence[SimulationSummary]) -> Iterator[str]:
         elif one.given_up:
             yield f"{name}: in {one.abandoned} of {one.seeds} the launch is given up: {one.given_up}"
         elif one.failed >= 0.5:
-            yield f"{name}: {one.failed:.0f} runs fail: lost too often before a checkpoint; save more often"
+            lost = counted(round(one.failed), "run")
+            yield f"{name}: {lost} fail, lost too often before a checkpoint; save more often"
         elif one.capped:
             often = f"in {one.capped} of {one.seeds}"
-            yield f"{name}: time or money is over before the work {often}: {_left(one)}"
+            yield f"{name}: time or money runs out before the work is done {often}: {_left(one)}"
         elif one.left >= 0.5:
             yield f"{name}: {_left(one)}: no machine is left for them"
 

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import click
 
+from hostler.analysis.live_folder import LiveFolder
 from hostler.backends import registry
 from hostler.backends.base import Backend, Launch
 from hostler.backends.project_file import load_sweep
@@ -27,18 +28,19 @@ from hostler.fleet.launcher import Launcher, is_served, sweep_launcher
 from hostler.fleet.preview import Outlook
 from hostler.fleet.secrets import check_secrets, check_told
 from hostler.fleet.submit import code_mark
-from hostler.fleet.sweep import Swept, draft_sweep, submit_sweep
+from hostler.fleet.sweep import Swept, as_stored, draft_sweep, submit_sweep
 from hostler.records.launch import serving
 from hostler.records.rows import Row, rows
 from hostler.records.run import control
 from hostler.records.run.log import RunKey
 from hostler.records.series.logs import LogReader
 from hostler.records.sweep import concurrency, sweeps
+from hostler.spec.formats import submit_script
 from hostler.spec.job import Budget, Job
 from hostler.spec.names import slug
 from hostler.spec.project import Fleet, Project
 from hostler.spec.states import DONE, QUEUED, RUNNING
-from hostler.spec.units import show_duration
+from hostler.spec.units import counted, show_duration
 from hostler.store import Store
 from hostler.store.registry import open_store
 from hostler.train.fused.offer import offered
@@ -77,18 +79,19 @@ def command(
     as_json: bool,
 ) -> int:
     """Run every configuration of a sweep file; the same file again submits what is new in it."""
-    given = load_sweep(file, here.project())
+    given = load_sweep(file, here.project(), program=_program(script) if script else None)
     url = here.store_url(store_url, given.project)
     limit = 1 if one_by_one else given.together
     job, together = offered(draft_sweep(given), given.project.root, limit)
     workers = sweep_launcher(given.project, url, on, job.parallel, script)
     store = here.open_at(url)
+    job = as_stored(store, job)
     if init_from:
         job, project = begin_from(init_from, job, given.project, store)
         given = replace(given, project=project)
     workers = workers if no_start else workers.prepared(store)
     workers = replace(workers, take_back=lambda question: all_or_none or (not yes and asked(question)))
-    found = preview.look(store, job, code_mark(store, given.project, job.file), anew=overwrite)
+    found = preview.look(store, job, code_mark(store, given.project, [job.file]), anew=overwrite)
     costs = pricing.outlay(store, workers, [found.job], found.open, settle=not dry_run)
     if dry_run:
         return _show(found, workers, costs, together, as_json)
@@ -106,15 +109,23 @@ def command(
         return 1
     if first and not report_trial(try_first(given.project, job, 0, TRIAL), job):
         return 1
-    if overwrite and found.there:
-        again.put_away(store, job.name)
-    done = submit_sweep(store, given, job, anew=overwrite)
+    anew = overwrite or bool(found.replaced)
+    done = submit_sweep(store, given, job, anew=anew, failed=bool(found.replaced) or (overwrite and yes))
     reopened = _settle(store, done, found, wishes)
     _start(store, workers, done, found, reopened, no_start=no_start, always=named)
-    code = _wait(store, done.job, as_json) if waits else 0
+    code = _wait(store, done.job, given.results, as_json) if waits else 0
     if as_json:
         _print_result(found, workers, costs, together, version=done.version, reopened=reopened)
     return code
+
+
+def _program(script: Path) -> tuple[str, ...] | None:
+    """The program that a submit script trains with: the command of a project that names none."""
+    try:
+        found = submit_script.find(script.read_text())
+    except (OSError, UnicodeDecodeError):
+        return None  # whoever launches says it
+    return found.words() if found else None
 
 
 def _announce(found: Outlook, workers: Launcher, costs: Outlay, together: str, *, priced: bool) -> None:
@@ -155,7 +166,9 @@ def _check_money(
 
 
 def _agreed(found: Outlook, wishes: _SweepChanges) -> bool:
-    if wishes.overwrite and found.there:
+    if found.replaced:
+        return ask(f"{found.job.name}: {forecast.nothing_succeeded(found)}. Replace them?", yes=wishes.yes)
+    if wishes.overwrite and found.there and not (wishes.yes and found.failed is not None):
         question = f"The sweep {found.job.name} goes to the trash. Type its name to agree"
         if wishes.yes:
             raise UsageError("-o asks for the sweep's name, which -y does not answer", hint="leave -y out")
@@ -168,7 +181,7 @@ def _settle(store: Store, done: Swept, found: Outlook, wishes: _SweepChanges) ->
     job = done.job
     if wishes.reuse and found.twins:
         taken = equal_runs.take_over(store, job, found.twins)
-        click.echo(f"hostler: {taken} results were taken over", err=True)
+        click.echo(f"hostler: {counted(taken, 'result')} taken over", err=True)
     touched = [
         row
         for row in rows(store, [job.name], touched=True, say=output.saying())
@@ -176,7 +189,7 @@ def _settle(store: Store, done: Swept, found: Outlook, wishes: _SweepChanges) ->
     ]
     if job.parallel is not None:
         concurrency.enrol(store, job, [(row.id, row.claim) for row in touched if row.state == RUNNING])
-    if wishes.overwrite:
+    if wishes.overwrite or found.replaced:
         sweeps.lift(store, job.name)
     again.lift_if_allowed(store, job)
     chosen = [row for row in touched if wishes.resubmit and again.is_undone(row)]
@@ -199,7 +212,7 @@ def _start(
         click.echo(f"hostler: {note}", err=True)
     halt = sweeps.halted(store, name)
     if halt:
-        click.echo(f"hostler: {halted.line(name, halt)}", err=True)
+        click.echo(f"hostler: {halted.line(store, name, halt)}", err=True)
     if no_start:
         click.echo(f"hostler: {name} is submitted; to work on it, anywhere that reaches the store:", err=True)
         click.echo(shlex.join(["hostler", "worker", store.url, "--sweep", name]))
@@ -213,15 +226,19 @@ def _start(
     if done.job.chooses:  # its runs are chosen by who takes them
         wanted = max(wanted, done.job.budget.runs or workers.fleet.workers)
     if always or workers.engine.capabilities.shared or not is_served(store, name):
-        workers.start_missing([name], wanted, new=not found.there)
+        workers.start_missing([name], wanted, new=not found.there, jobs=[done.job])
     click.echo(f"hostler: {name}\n  hostler status --watch {name}\n  hostler best {name}", err=True)
 
 
-def _wait(store: Store, job: Job, quiet: bool) -> int:
+def _wait(store: Store, job: Job, results: str, quiet: bool) -> int:
+    """Wait for all runs; the folder that another tool's file names for them is kept up to date meanwhile."""
     say = output.saying()
-    found, over = wait.wait(
-        store, lambda: rows(store, [job.name], say=say), None, quiet=quiet, also=[job.name]
-    )
+    live = LiveFolder(store, job, Path(results), say=say) if results else None
+
+    def look() -> list[Row]:
+        return live.update() if live else rows(store, [job.name], say=say)
+
+    found, over = wait.wait(store, look, None, quiet=quiet, also=[job.name])
     return wait.exit_code(store, found, None, over, [job.name])
 
 
@@ -265,7 +282,7 @@ def report_trial(trial: ProbeRun, job: Job) -> bool:
     problem = _problem(trial, job)
     if problem:
         click.echo("\n".join(f"  | {line}" for line in trial.output.splitlines()[-TAIL:]), err=True)
-        click.echo(f"hostler: {problem}\n  → nothing was submitted; fix it, then again", err=True)
+        click.echo(f"hostler: {problem}\n  → nothing was submitted; fix it and submit again", err=True)
         return False
     took, said = show_duration(round(trial.seconds, 1)), output.metrics_text(trial.row)
     click.echo(f"hostler: the first run works ({took}{': ' + said if said else ''})", err=True)

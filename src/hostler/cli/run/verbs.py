@@ -45,7 +45,7 @@ def run(**given: Any) -> int:
     "--on", metavar="FLEET", help="Fleet to run on (default: hostler.yaml's `fleet`, else this machine)."
 )
 @click.option("-s", "script", type=click.Path(path_type=Path), help="Queue it on Slurm by this sbatch file.")
-@click.option("-r", "resubmit", is_flag=True, help="Also submit again what is neither done nor live.")
+@click.option("-r", "resubmit", is_flag=True, help="Also submit again what is neither done nor running.")
 @click.option(
     "--rerun",
     type=click.Choice(["changed"]),
@@ -56,12 +56,12 @@ def run(**given: Any) -> int:
     "-o", "overwrite", is_flag=True, help="Put the sweep of this name in the trash first; asks for it."
 )
 @click.option("--reuse", is_flag=True, help="Take results of equal runs that finished in other sweeps.")
-@click.option(
-    "--try", "first", is_flag=True, help="First run the first one here, until it shows that it works."
-)
+@click.option("--try", "first", is_flag=True, help="First run the first one here until it is seen to work.")
 @click.option("--no-start", is_flag=True, help="Submit, start nothing; prints the worker's command.")
 @click.option(
-    "--all-or-none", is_flag=True, help="If a queue takes only some of it, cancel those; else you are asked."
+    "--all-or-none",
+    is_flag=True,
+    help="If a queue takes only a part, cancel that part; else you are asked.",
 )
 @click.option("--one-by-one", is_flag=True, help="Use a process for each run, though they could share one.")
 @click.option("--wait", "waits", is_flag=True, help="Wait until all have ended; 0 only if all are done.")
@@ -165,7 +165,7 @@ def simulate(**given: Any) -> int:
 @click.option("--name", help="Name of the run (default: made from its config).")
 @click.option("--keys", is_flag=True, help="Show every key and its default.")
 def train(**given: Any) -> int:
-    """Train a model; the same command again goes on where it was.
+    """Train a model; the same command again continues where it was.
 
     \b
     hostler train config.yaml
@@ -177,7 +177,7 @@ def train(**given: Any) -> int:
 
 @click.command(context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False})
 @click.argument("words", nargs=-1, type=click.UNPROCESSED, metavar="[--] [SCRIPT ARGS…]")
-@click.option("--kills", type=click.IntRange(1, 1000), default=3, show_default=True, help="How often.")
+@click.option("--kills", type=click.IntRange(1, 1000), default=3, show_default=True, help="How many kills.")
 @click.option("--seed", type=int, default=SEED, show_default=True, help="Seed for the moments of the kills.")
 @options.json_option
 def drill(**given: Any) -> int:

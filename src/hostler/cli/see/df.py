@@ -15,6 +15,7 @@ from hostler.errors import HostlerError, UsageError
 from hostler.records.run import resolve
 from hostler.records.series import packing
 from hostler.records.sweep import sweeps
+from hostler.spec.units import counted
 from hostler.store import Store
 
 MANY = 100  # runs in no segment are packed then, for whoever reads next
@@ -27,6 +28,7 @@ def command(
     conditions: tuple[str, ...],
     states: tuple[str, ...],
     curves: bool,
+    system: bool,
     store_url: str | None,
 ) -> int:
     """Write a table of all runs: state, host, times, every parameter, last and best of every metric."""
@@ -34,7 +36,7 @@ def command(
         from hostler.analysis import export, filters, foreign
         from hostler.analysis.frame import columns_of
     place = here.store_url(store_url)
-    store = None if foreign.source(place) else here.open_at(place)
+    store = None if foreign.source(place) else here.open_here(store_url)
     chosen = [resolve.sweep(store, name) if store else name for name in names] or None
     found = columns_of(
         place,
@@ -42,6 +44,7 @@ def command(
         state=states or None,
         where=filters.parse_all(conditions),
         curves=curves or parquet_path is not None,
+        system=system,
         say=lambda line: click.echo(f"hostler: {line}", err=True),
     )
     if parquet_path:
@@ -50,9 +53,11 @@ def command(
         _write(Path(csv_path), lambda path: export.csv(_shown(found, curves), path))
     elif not parquet_path or csv_path == "-":
         file = sys.stdout if sys.stdout.isatty() else terminal.unguarded(sys.stdout)
-        click.echo(export.csv(_shown(found, curves), None), nl=False, file=file)
+        text = export.csv(_shown(found, curves), None)
+        click.echo(text, nl=False, file=file)
+        made_files.mark_printed(str(text), file)
     for path in filter(None, (parquet_path, csv_path if csv_path != "-" else None)):
-        click.echo(f"{len(found['run'])} runs in {path}", err=True)
+        click.echo(f"{counted(len(found['run']), 'run')} in {path}", err=True)
     if store:
         _pack(store, chosen)
     return 0

@@ -19,6 +19,7 @@ from hostler.spec import tracking
 from hostler.spec.files import tracking_words
 from hostler.spec.job import Job
 from hostler.spec.states import RUNNING
+from hostler.spec.units import counted
 from hostler.store import Store
 
 if TYPE_CHECKING:
@@ -42,7 +43,7 @@ def command(
             else:
                 done.append(outcome)
                 if not as_json:
-                    click.echo(f"{row.name}: {outcome.points} points  {outcome.url}".rstrip())
+                    click.echo(f"{row.name}: {counted(outcome.points, 'point')}  {outcome.url}".rstrip())
     if as_json:
         output.print_json([asdict(one) for one in done])
     elif done and done[0].note:

@@ -15,6 +15,7 @@ from hostler.records.run.log import RunKey
 from hostler.records.series import reread
 from hostler.records.series.reread import OPEN, SILENT, Reread
 from hostler.spec.job import MetricSource, by_pattern
+from hostler.spec.units import counted
 from hostler.store import Store
 
 SHOWN = 5  # lines of a log that a pattern did not match
@@ -45,7 +46,7 @@ def _source(pattern: str | None) -> MetricSource:
         return by_pattern(pattern)
     except ValueError as error:
         named = "is not a regular" in str(error)
-        hint = "put it in quotes, and a \\ before a sign that is meant as it is" if named else EXAMPLE
+        hint = "put it in quotes, and a \\ before a character that is meant literally" if named else EXAMPLE
         raise UsageError(str(error), hint=hint) from None
 
 
@@ -57,7 +58,7 @@ def _check(store: Store, name: str, chosen: list[Row], found: dict[str, Reread],
     if skipped[OPEN] + skipped[SILENT] == len(found):
         raise MissingError(
             f"the runs of {name} have no stored output to read",
-            hint="hostler run and hostler sweep keep what a script prints; a script by hand logs by run.log",
+            hint="hostler run and hostler sweep keep what a script prints; by hand, log with run.log",
         )
     if any(one.points or one.own for one in found.values()):
         return
@@ -68,8 +69,11 @@ def _check(store: Store, name: str, chosen: list[Row], found: dict[str, Reread],
     for line in lines:
         click.echo(f"  {line}", err=True)
     if pattern is None:
+        fitting = reread.fitting_pattern(store, [row.copy_of or row.id])
+        example = f"--pattern '{fitting[1]}'" if fitting else EXAMPLE
         raise MissingError(
-            f"no line of {name} is one of a tool that hostler knows", hint=f"hostler metrics {name} {EXAMPLE}"
+            f"no line of {name} has the form of a tool that hostler knows",
+            hint=f"hostler metrics {name} {example}",
         )
     raise MissingError(
         f"{pattern!r} matches no line of {name}", hint="try it on a line: hostler logs NAME --grep PATTERN"
@@ -91,13 +95,13 @@ def _lines(found: dict[str, Reread]) -> list[str]:
         lines.append(f"{', '.join(own)}: logged by the runs themselves, left as they are")
     for why in (OPEN, SILENT):
         if count := skipped[why]:
-            lines.append(f"left out: {count:,} run{'s' * (count != 1)} ({why})")
+            lines.append(f"left out: {counted(count, 'run')} ({why})")
     return lines
 
 
 def _points(some: list[Reread]) -> str:
     count = sum(one.points for one in some)
-    return f"{count:,} point{'s' * (count != 1)} in {len(some):,} run{'s' * (len(some) != 1)}"
+    return f"{counted(count, 'point')} in {counted(len(some), 'run')}"
 
 
 def _json(row: Row, one: Reread) -> dict[str, object]:

@@ -10,34 +10,45 @@ import click
 
 from hostler.cli import here
 from hostler.cli.extras import needs, telling
+from hostler.cli.terminal.output import show_in_browser
 from hostler.errors import UsageError
 from hostler.records.run import resolve
 from hostler.store import Store
 
 
 def command(
-    kind: str, names: tuple[str, ...], output: str | None, store_url: str | None, **given: Any
+    kind: str,
+    names: tuple[str, ...],
+    output: str | None,
+    every: bool,
+    show: bool,
+    style: str,
+    store_url: str | None,
+    **given: Any,
 ) -> int:
-    """Plot the runs of these sweeps, or of all."""
+    """Plot the runs of these sweeps, or of the newest."""
     store = here.open_here(store_url)
-    sweeps, (low, high) = _sweeps(store, names), _range(given.pop("y_range"))
+    whole = every or (kind == "archive" and not names)
+    sweeps, (low, high) = None if whole else _sweeps(store, names), _range(given.pop("y_range"))
     options = {**given, "keys": tuple(filter(None, given["keys"].split(","))), "low": low, "high": high}
     with needs("analysis"), telling():
         from hostler.analysis.plots import draw, save
 
         chart = draw(store.url, kind, sweeps, **options)
         try:
-            path = save(chart, Path(output or f"{kind}.png"))
+            path = save(chart, Path(output or f"{kind}.png"), style=style)
         except OSError as error:
             raise UsageError(f"{output} cannot be written: {error.strerror}", hint="-o FILE") from None
     click.echo(path)
     if chart.note:
         click.echo(f"  {chart.note}", err=True)
+    if show:
+        show_in_browser(path)
     return 0
 
 
-def _sweeps(store: Store, names: tuple[str, ...]) -> list[str] | None:
-    return [resolve.sweep(store, name) for name in names] or None
+def _sweeps(store: Store, names: tuple[str, ...]) -> list[str]:
+    return [resolve.sweep(store, name) for name in here.named_or_newest(store, names, swept=True)]
 
 
 def _range(words: str) -> tuple[float | None, float | None]:
@@ -50,6 +61,6 @@ def _range(words: str) -> tuple[float | None, float | None]:
             raise ValueError(words)
     except ValueError:
         raise UsageError(
-            f"--y-range {words}: expected two numbers with a comma between them", hint="like 0.5,1"
+            f"--y-range {words}: expected two numbers with a comma between them", hint="for example 0.5,1"
         ) from None
     return low, high

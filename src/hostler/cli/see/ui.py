@@ -13,6 +13,7 @@ from hostler.cli import here
 from hostler.cli.extras import needs
 from hostler.cli.terminal import output
 from hostler.errors import HostlerError
+from hostler.fleet import late_hosts
 from hostler.records.rows import rows
 from hostler.records.sweep import sweeps
 from hostler.spec.states import QUEUED
@@ -29,7 +30,7 @@ def command(
 ) -> int:
     """Open a dashboard of the store in the browser: live, with stop and retry. Ctrl-C ends it; runs go on."""
     url = here.store_url(store_url)
-    store = here.open_at(url)
+    store = here.open_here(store_url)
     with needs("analysis"):
         from hostler.analysis.board.serve import ListenAddress, serve
 
@@ -42,7 +43,8 @@ def command(
     def wake(waiting: Sequence[str]) -> str:
         return _start(store, url, waiting)
 
-    serve(store, ListenAddress(host, port, token_file, names), say, wake)
+    with late_hosts.awaited(url):
+        serve(store, ListenAddress(host, port, token_file, names), say, wake)
     return 0
 
 

@@ -63,15 +63,16 @@ def ui(**given: Any) -> int:
 
 
 @click.command()
-@click.argument("sweep")
+@click.argument("sweep", required=False)
 @click.option("-o", "--output", metavar="FILE", help="File to write (default: SWEEP.html).")
 @click.option("--metric", metavar="NAME", help="Rank by this metric (default: the sweep's).")
-@click.option(
-    "--goal", type=click.Choice(["max", "min"]), help="Whether more or less is better (default: the sweep's)."
-)
+@click.option("--show", is_flag=True, help="Also open the page in the browser.")
+@options.goal_option
+@options.of_option
 @options.store_option
 def report(**given: Any) -> int:
-    """Write a sweep as one HTML file: plots that answer the mouse, the table, errors, the best runs.
+    """Write a sweep as one HTML file: interactive plots, the table, errors, the best runs. Without a name,
+    the newest sweep.
 
     It opens from disk and fetches nothing: it can be mailed, or kept beside a paper.
     """
@@ -84,11 +85,17 @@ def report(**given: Any) -> int:
 @click.option(
     "-o", "--output", metavar="FILE", help="PNG, SVG, PDF or HTML by its ending (default: KIND.png)."
 )
-@click.option("--metric", metavar="NAME", help="Metric to plot (default: the sweep's).")
+@click.option("--all", "every", is_flag=True, help="Plot the runs of all sweeps.")
+@click.option("--show", is_flag=True, help="Also open the plot in the browser.")
 @click.option(
-    "--goal", type=click.Choice(["max", "min"]), help="Whether more or less is better (default: the sweep's)."
+    "--style",
+    default="",
+    metavar="FILE",
+    help="A .mplstyle file over hostler's own, a style of matplotlib's, or dark.",
 )
-@click.option("--best", is_flag=True, help="Use each run's best value, not its last.")
+@click.option("--metric", metavar="NAME", help="Metric to plot (default: the sweep's).")
+@options.goal_option
+@click.option("--best", is_flag=True, help="Use each run's best value, kept or not.")
 @click.option("--by", metavar="KEY", help="Group by this: section, round, sweep, state, or a parameter.")
 @click.option("--row", metavar="KEY", help="For grid: a row of panels for each value.")
 @click.option("--column", metavar="KEY", help="For grid: a column of panels for each value.")
@@ -103,7 +110,7 @@ def report(**given: Any) -> int:
 )
 @options.store_option
 def plot(**given: Any) -> int:
-    """Plot the runs of these sweeps, or of all.
+    """Plot the runs of these sweeps; without a name, of the newest.
 
     \b
     results     the metric by section or parameter    trend       the best so far, over rounds
@@ -130,6 +137,7 @@ def plot(**given: Any) -> int:
     "--state", "states", multiple=True, type=click.Choice(ALL), help="Only runs in this state (repeatable)."
 )
 @click.option("--curves", is_flag=True, help="Write whole curves to CSV, too, as JSON arrays.")
+@click.option("--system", is_flag=True, help="Write metrics of the machine, too: system/cpu and others.")
 @options.store_option
 def df(**given: Any) -> int:
     """Write a table of all runs: state, host, times, every parameter, last and best of every metric.

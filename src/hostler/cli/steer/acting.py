@@ -17,6 +17,7 @@ from hostler.errors import MissingError, UsageError
 from hostler.records.rows import Row
 from hostler.records.run import control, resolve
 from hostler.records.sweep import sweeps
+from hostler.spec.units import counted
 from hostler.store import Store
 
 BY_A_PERSON = "person"  # what kind of halt it is
@@ -58,7 +59,7 @@ def hold(store: Store, names: Iterable[str], why: str) -> None:
     """Sweeps too large to end what waits one by one are halted: nothing more of them is taken."""
     for name in _large(store, names):
         sweeps.halt(store, name, why, kind=BY_A_PERSON)
-        click.echo(f"{name}: halted, nothing more of it is taken; hostler resume {name} lifts that")
+        click.echo(f"{name} is halted: no more of its runs are started; hostler resume {name} continues it")
 
 
 def let_go(store: Store, names: Iterable[str]) -> list[str]:
@@ -102,7 +103,7 @@ def report(store: Store, results: Sequence[Result], *, as_json: bool) -> int:
         _print_json(store, about)
     elif len(about) > ONE_BY_ONE:
         for (said, _), n in Counter((one.said, one.kind) for one in about).items():
-            click.echo(f"{n} runs: {said}")
+            click.echo(f"{counted(n, 'run')}: {said}")
     else:
         for one in about:
             click.echo(f"{one.name}: {one.said}", err=one.refused)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any, TypeVar
 
 import click
@@ -16,7 +17,7 @@ from hostler.fleet.launcher import launcher
 from hostler.fleet.secrets import check_secrets
 from hostler.records.rows import rows
 from hostler.records.run import resolve
-from hostler.records.sweep import sweeps
+from hostler.records.sweep import deadline, sweeps
 from hostler.spec.job import Job
 from hostler.spec.states import QUEUED, RUNNING
 from hostler.store import Store
@@ -45,6 +46,44 @@ def affords(
     return False
 
 
+def allow_hours(store: Store, names: Sequence[str]) -> None:
+    """Before runs of these sweeps are queued again: hours that their files allow by now count. UsageError
+    where a budget of hours is used up all the same."""
+    for name in names:
+        try:
+            job = resolve.find(store, name)[0]
+        except (MissingError, UsageError):  # said when it is acted on
+            continue
+        if not deadline.is_over(store, job):
+            continue
+        job = _with_hours(store, job, _hours_in_file(job))
+        if deadline.is_over(store, job):
+            why = deadline.why(job)
+            raise UsageError(f"{job.name}: {why}", hint=halted.more_hours(store, job.name))
+        deadline.lift_if_allowed(store, job)
+
+
+def _hours_in_file(job: Job) -> float | None:
+    """The budget of hours in the sweep's file as it is today; the job's own, if the file is not here."""
+    from hostler.backends.project_file import load_sweep  # a budget is seldom used up
+
+    project = here.project()
+    if not job.file or not (project.root / job.file).is_file():
+        return job.budget.hours
+    file = load_sweep(project.root / job.file, project)
+    return file.budget.hours if file.name == job.title else job.budget.hours
+
+
+def _with_hours(store: Store, job: Job, hours: float | None) -> Job:
+    """The sweep with these hours, if they are more than it had."""
+    while hours is None or hours > (job.budget.hours or 0):
+        old, version = sweeps.load_version(store, job.name)
+        changed = replace(old, budget=replace(old.budget, hours=hours))
+        if old == changed or sweeps.submit(store, changed, version + 1):
+            return changed
+    return job
+
+
 def start_for(
     store: Store,
     url: str,
@@ -59,7 +98,7 @@ def start_for(
     for name in waiting:
         halt = sweeps.halted(store, name)
         if halt:
-            click.echo(f"hostler: {halted.line(name, halt)}", err=True)
+            click.echo(f"hostler: {halted.line(store, name, halt)}", err=True)
     if waiting and not no_start:
         check_secrets(secret for name in waiting for secret in sweeps.load(store, name).wanted)
         workers = launcher(here.project(), url, on)

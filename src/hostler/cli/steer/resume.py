@@ -5,7 +5,7 @@ from __future__ import annotations
 from hostler.cli import here
 from hostler.cli.steer import acting
 from hostler.cli.steer.acting import Result
-from hostler.cli.steer.requeue import affords, start_for
+from hostler.cli.steer.requeue import affords, allow_hours, start_for
 from hostler.records.rows import Row
 from hostler.records.run import control
 
@@ -15,13 +15,14 @@ def command(
 ) -> int:
     """Go on with stopped or paused runs, from their last checkpoints, with the code they had."""
     url = here.store_url(store_url)
-    store = here.open_at(url)
+    store = here.open_here(store_url)
 
     def do(row: Row) -> Result:
         if row.trashed:
             return acting.in_trash(row)
         return acting.result(row, control.resume(store, row.key, by="hostler resume"))
 
+    allow_hours(store, names)
     if not affords(store, url, names, on, no_start=no_start, yes=yes):
         return 1
     held = acting.let_go(store, names)

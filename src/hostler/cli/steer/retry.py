@@ -7,11 +7,11 @@ from typing import Any
 
 import click
 
+from hostler.analysis import codediff
 from hostler.cli import here
-from hostler.cli.look import codediff
 from hostler.cli.steer import acting
 from hostler.cli.steer.acting import DID, Result
-from hostler.cli.steer.requeue import affords, start_for, waits
+from hostler.cli.steer.requeue import affords, allow_hours, start_for, waits
 from hostler.errors import UsageError
 from hostler.fleet import submit
 from hostler.fleet.snapshot import changes
@@ -37,7 +37,8 @@ def command(
 ) -> int:
     """Try failed, diverged or lost runs again, from their last checkpoints."""
     url = here.store_url(store_url)
-    store = here.open_at(url)
+    store = here.open_here(store_url)
+    names = here.named_or_newest(store, names)
     code = None if same_code else _TodaysCode(store)
 
     def do(row: Row) -> Result:
@@ -47,6 +48,7 @@ def command(
         said = control.retry(store, row.key, by="hostler retry", source=source, fresh=fresh, lost=row.stale)
         return acting.result(row, said)
 
+    allow_hours(store, names)
     if not affords(store, url, names, on, no_start=no_start, yes=yes):
         return 1
     results = acting.act(store, names, do)
@@ -103,18 +105,18 @@ class _TodaysCode:
         self._check(job, job.source, new)
         self._tell(job.source, new)
         if sweeps.give_code(self._store, name, new):
-            click.echo(f"hostler: {name}: what waits runs with today's code, too", err=True)
+            click.echo(f"hostler: {name}: queued runs also use today's code", err=True)
 
     def _keep_function(self, job: Job) -> None:
         """A function that is in no file is as it was last submitted."""
         if job.source.snapshot not in self._told:
             self._told.add(job.source.snapshot)
-            said = "its function is in no file: with the one that was last submitted"
+            said = "its function is not in a file: the last submitted one is used"
             click.echo(f"hostler: {job.name}: {said} (hostler.sweep submits a changed one)", err=True)
 
     def _today(self, file: str) -> Source:
         if file not in self._taken:
-            self._taken[file], notes = submit.bring_code(self._store, here.project(), leave=file)
+            self._taken[file], notes = submit.bring_code(self._store, here.project(), leave=[file])
             for note in notes:
                 click.echo(f"hostler: {note}", err=True)
         return self._taken[file]

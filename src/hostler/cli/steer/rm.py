@@ -103,7 +103,9 @@ def _deletable(taken: Mapping[str, str], row: Row) -> Result:
     if not row.trashed:
         return Result(row.name, f"not in the trash: first hostler rm {row.name}", REFUSED, row)
     if row.id in taken:
-        return Result(row.name, f"{taken[row.id]} is to begin from it: first hostler stop it", REFUSED, row)
+        return Result(
+            row.name, f"{taken[row.id]} starts from it: first hostler stop {taken[row.id]}", REFUSED, row
+        )
     if row.state in LIVE:  # reopened since
         return Result(row.name, f"{row.state}: first hostler stop {row.name}", REFUSED, row)
     return Result(row.name, "deleted", row=row)

@@ -12,6 +12,7 @@ from hostler.errors import UsageError
 from hostler.fleet.fleet_choice import fleet_of
 from hostler.records.rows import Row
 from hostler.records.run import control
+from hostler.spec.units import counted
 
 
 def command(
@@ -41,5 +42,5 @@ def command(
 def _end_workers(on: str | None, now: bool) -> None:
     fleet = fleet_of(here.project(), on)
     ended = sum(worker.count for worker in backend_of(fleet).stop(fleet, now=now) if worker.alive)
-    who = f"{ended} worker{'s' * (ended != 1)} of {fleet.name}"
+    who = f"{counted(ended, 'worker')} of {fleet.name}"
     click.echo(f"{who}: {'killed' if now else 'asked to leave'}", err=True)

@@ -1,17 +1,23 @@
-"""`hostler tag`: gives runs tags, takes them away, shows them."""
+"""`hostler tag`: gives runs tags, takes them away, shows them; and marks checkpoints that stay."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import partial
 
 from hostler.cli import here
 from hostler.cli.steer import acting
 from hostler.cli.steer.acting import REFUSED, Result
 from hostler.cli.terminal import output
-from hostler.errors import UsageError
+from hostler.errors import MissingError, UsageError
+from hostler.records.checkpoint import checkpoints, selection
 from hostler.records.rows import Row
+from hostler.records.run import resolve
 from hostler.records.sweep import sweeps
 from hostler.spec.job import Job
+from hostler.spec.names import is_tag
+from hostler.spec.space.reference import Step
 from hostler.store import Store
 
 
@@ -27,6 +33,9 @@ def command(words: tuple[str, ...], store_url: str | None, as_json: bool) -> int
     """Give runs tags, or take them away; without any, show them."""
     store = here.open_here(store_url)
     asked = _read(store, words)
+    steps = {name: resolve.with_step(store, name) for name in asked.names}
+    if any(step is not None for _, step in steps.values()):
+        return acting.report(store, _mark_all(store, steps, asked), as_json=as_json)
     jobs: dict[str, Job] = {}
 
     def do(row: Row) -> Result:
@@ -58,7 +67,7 @@ def _read(store: Store, words: tuple[str, ...]) -> _TagOptions:
 
 
 def _checked(tag: str) -> str:
-    if not tag or not tag.isprintable() or any(c.isspace() or c == "," for c in tag):
+    if not is_tag(tag):
         raise UsageError(f"{tag!r} is not a tag", hint="letters and signs without spaces or commas")
     return tag
 
@@ -75,3 +84,41 @@ def _tag(store: Store, job: Job, row: Row, asked: _TagOptions) -> Result:
         sweeps.tag(store, row.sweep, "" if job.count == 1 else row.id, add, remove)
     left = [tag for tag in row.tags if tag not in remove] + [tag for tag in add if tag not in remove]
     return Result(row.name, " ".join(left) or "no tags", row=row)
+
+
+KEEP = "keep"  # the one mark of a checkpoint
+
+
+def _mark_all(store: Store, steps: Mapping[str, tuple[str, Step | None]], asked: _TagOptions) -> list[Result]:
+    """Mark a checkpoint of each run as one that stays, take the mark away, or show it."""
+    for word in [*asked.add, *asked.remove]:
+        if word != KEEP:
+            raise UsageError(f"{word!r} is not a mark of a checkpoint", hint="hostler tag RUN@STEP keep")
+    results: list[Result] = []
+    for name, (run, step) in steps.items():
+        if step is None:
+            raise UsageError(
+                f"{name} names no checkpoint", hint=f"{name}@STEP; hostler show {name} lists them"
+            )
+        results += acting.act(store, [run], partial(_mark, store, step, asked))
+    return results
+
+
+def _mark(store: Store, step: Step, asked: _TagOptions, row: Row) -> Result:
+    try:
+        found = selection.choose(store, row.key, step)
+    except MissingError as error:
+        return Result(row.name, str(error).removeprefix(f"{row.name}: "), REFUSED, row)
+    place, at = found.place, f"checkpoint {found.place.name}, step {found.checkpoint.step}"
+    if asked.remove:
+        checkpoints.unmark(store, row.id, place)
+        if found.checkpoint.record.get("kept"):
+            said = f"{at}: it stays, because `checkpoint: keep_every` chose it"
+            return Result(row.name, said, REFUSED, row)
+        return Result(row.name, f"{at}: may be removed", row=row)
+    if not asked.add:
+        return Result(row.name, f"{at}: {'stays' if found.stays else 'may be removed'}", row=row)
+    if checkpoints.mark(store, row.id, place):
+        return Result(row.name, f"{at}: stays", row=row)
+    said = f"{at} was removed meanwhile, as newer ones came (hostler show {row.name} lists what is kept)"
+    return Result(row.name, said, REFUSED, row)

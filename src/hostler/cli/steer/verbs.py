@@ -18,7 +18,7 @@ from hostler.cli.options import perform
 @options.store_option
 @options.json_option
 def stop(**given: Any) -> int:
-    """Save and end runs; hostler resume goes on with them.
+    """Save and end runs; hostler resume continues them.
 
     A run that is running is asked to save, and ends by itself; a queued one ends at once.
     """
@@ -30,7 +30,7 @@ def stop(**given: Any) -> int:
 @options.store_option
 @options.json_option
 def pause(**given: Any) -> int:
-    """Save runs and set them aside; hostler resume goes on with them."""
+    """Save runs and set them aside; hostler resume continues them."""
     return perform("hostler.cli.steer.pause", given)
 
 
@@ -40,12 +40,12 @@ def pause(**given: Any) -> int:
 @options.store_option
 @options.json_option
 def resume(**given: Any) -> int:
-    """Go on with stopped or paused runs, from their last checkpoints, with the code they had."""
+    """Continue stopped or paused runs, from their last checkpoints, with the code they had."""
     return perform("hostler.cli.steer.resume", given)
 
 
 @click.command()
-@click.argument("names", nargs=-1, required=True, metavar="NAME…")
+@click.argument("names", nargs=-1, metavar="[NAME…]")
 @click.option("--same-code", is_flag=True, help="Use the code and settings it had, not today's.")
 @click.option(
     "--fresh", is_flag=True, help="Start from the beginning, without its checkpoints. Also for done runs."
@@ -54,7 +54,8 @@ def resume(**given: Any) -> int:
 @options.store_option
 @options.json_option
 def retry(**given: Any) -> int:
-    """Try failed, diverged or lost runs again, from their last checkpoints.
+    """Try failed, diverged or lost runs again, from their last checkpoints. Without a name, those of the
+    newest sweep.
 
     With today's code, and what hostler.yaml says today about limits, resources, packages and the rest.
     Lost: its worker's heartbeat has stood still for longer than a lease.
@@ -68,10 +69,10 @@ def retry(**given: Any) -> int:
 @options.store_option
 @options.json_option
 def parallel(**given: Any) -> int:
-    """Let at most N runs of a sweep run at once, on all workers together; `none` takes the bound away,
+    """Let at most N runs of a sweep run at once, on all workers together; `none` removes the bound,
     `auto` has each machine measure how many fit.
 
-    Workers know within a beat. What runs already goes on; nothing more is started until there is room.
+    Workers follow within one heartbeat. What runs already continues; no more are started until there is room.
     """
     return perform("hostler.cli.steer.parallel", given)
 
@@ -86,6 +87,7 @@ def tag(**given: Any) -> int:
     \b
     hostler tag NAME good            add one
     hostler tag A B +good -bad       add and take away, for several
+    hostler tag NAME@150000 keep     this checkpoint stays; -keep takes that back
     """
     return perform("hostler.cli.steer.tag", given)
 

@@ -3,6 +3,7 @@
 output.py      rows as JSON, table or plain lines
 named_rows.py  runs that a person names, as rows
 table.py       the table of runs, live on a terminal
+run_columns.py  columns of that table: which there are, what fits
 screen.py      colour; columns cut to the terminal's width, redrawn in place
 follow.py      follows a run: its log, whether a worker is at it, its exit code
 loglines.py    fragments of a log to whole lines

@@ -23,6 +23,7 @@ from hostler.records.run.log import RunKey, RunLog
 from hostler.records.run.state import RunState, fold
 from hostler.records.series.logs import LogReader
 from hostler.spec.states import DONE, PAUSED, QUEUED, RUNNING, STOPPED
+from hostler.spec.units import counted
 from hostler.store import Store
 from hostler.store.registry import is_folder
 from hostler.terminal import unguarded
@@ -142,7 +143,10 @@ def _report(store: Store, state: RunState, key: RunKey, pressed: _Interrupts) ->
     elif state.state == DONE:
         _offer((state.end or {}).get("outputs"), key)
     else:
-        click.echo(f"hostler: {key.sweep} is {state.state}; hostler resume {key.sweep} goes on", err=True)
+        from hostler.cli.terminal import halted  # most runs end well
+
+        then = halted.out_of_hours(store, key.sweep) or f"hostler resume {key.sweep} continues it"
+        click.echo(f"hostler: {key.sweep} is {state.state}; {then}", err=True)
     if pressed.terminated:
         return 143
     if pressed.count and state.state == STOPPED:
@@ -162,7 +166,7 @@ def _offer(left: Any, key: RunKey) -> None:
         from hostler.spec.units import show_size
 
         count, size = int(left["files"]), show_size(int(left.get("size") or 0))
-        files = f"{count} file{'s' * (count != 1)} ({size})"
+        files = f"{counted(count, 'file')} ({size})"
         click.echo(f"hostler: kept {files}; hostler pull {key.sweep} brings them here", err=True)
 
 
@@ -285,7 +289,7 @@ class Vigil:
         return bool(living)
 
     def _is_ours(self, worker: WorkerInfo) -> bool:
-        started = {one.id for one in self._workers}
+        started = {name for one in self._workers for name in (one.id, one.launch)} - {""}
         return bool(started & {worker.id, worker.launch}) or self._key.sweep in worker.sweeps
 
     def _tell_of_trouble(self) -> None:

@@ -16,6 +16,7 @@ from hostler.records.sweep import sweeps
 from hostler.spec.names import slug
 from hostler.spec.project import Project
 from hostler.spec.states import QUEUED
+from hostler.spec.units import counted
 from hostler.store import Store
 from hostler.store.registry import is_folder
 
@@ -37,7 +38,7 @@ def nobody(store: Store, found: Sequence[Row], say: Say | None = None) -> str:
         own = sum(row.by_hand for row in waiting)
         return f"{own} of scripts started by hand: each goes on when it is started again" if own else ""
     kinds = {"queued" if row.state == QUEUED else "lost" for row in left}
-    what = f"{len(left)} {' or '.join(sorted(kinds, reverse=True))} run{'s' * (len(left) != 1)}"
+    what = counted(len(left), f"{' or '.join(sorted(kinds, reverse=True))} run")
     return f"nobody works on {what}: {worker_command(store)}"
 
 
@@ -94,5 +95,6 @@ def lines(store: Store, found: Sequence[Row]) -> Iterator[str]:
     beats = {one: beat for one in sessions if (beat := heartbeats.read(store, one)) is not None}
     for row in forming:
         seen = Gang(store, row.id, row.claim).look()
-        told = missing.who(seen, beats, row.session or "", row.sweep)
-        yield f"{row.name}: {row.forming} workers have come: {told}"
+        nodes = int(row.forming.rpartition(" ")[2])
+        told = missing.who(seen, beats, row.session or "", row.sweep, nodes)
+        yield f"{row.name}: {row.forming} workers have joined: {told}"

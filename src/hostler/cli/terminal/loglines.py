@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 import click
 
 from hostler import terminal
-from hostler.records.series.logs import Piece
+from hostler.records.series.logs import LogPiece
 
 
 def print_line(line: str, name: str = "", *, raw: bool) -> None:
@@ -33,7 +33,7 @@ class LogLines:
         self._attempt = 0
         self._ready: deque[tuple[int, str]] = deque()
 
-    def add(self, piece: Piece) -> None:
+    def add(self, piece: LogPiece) -> None:
         if piece.attempt != self._attempt:
             self.finish()
             self._attempt = piece.attempt

@@ -11,8 +11,12 @@ import click
 
 from hostler.spec.params import flatten
 from hostler.spec.scalars import text
+from hostler.spec.states import DOUBTFUL
+from hostler.spec.units import show_number
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from hostler.records.rows import Row  # with all that reads a store
 
 FEW = 5  # names in one line
@@ -49,7 +53,9 @@ def say_spared(names: Sequence[str]) -> None:
 
 
 def row_json(row: Row) -> dict[str, Any]:
-    return {name: value for name, value in vars(row).items() if name not in ("session", "claim")}
+    hidden = ("session", "claim", "judged", "earlier", "began")
+    facts = {name: value for name, value in vars(row).items() if name not in hidden}
+    return {**facts, "ranked": row.judged and row.judged._asdict()}
 
 
 def _json(value: Any, indent: int | None = None) -> str:
@@ -70,16 +76,20 @@ def _plain(value: Any) -> Any:
     return value
 
 
-def number(value: float) -> str:
-    return f"{value:.6g}"
-
-
 def metrics_text(row: Row, limit: int = 3) -> str:
     """The metric that matters first, then the newest others."""
     names = [n for n in row.metrics if not n.startswith("system/")]
     if row.metric in names:
         names = [row.metric, *(n for n in names if n != row.metric)]
-    return " ".join(f"{name}={number(row.metrics[name])}" for name in names[:limit])
+    return " ".join(f"{name}={show_number(row.metrics[name])}" for name in names[:limit])
+
+
+def nan_line(found: Sequence[Row], metric: str | None = None) -> str:
+    """The runs whose metric is NaN; empty if none is."""
+    names = [row.name for row in found if math.isnan(row.metrics.get(metric or row.metric or "", 0.0))]
+    what = metric or next((row.metric for row in found if row.name in names[:1]), None)
+    more = f" and {len(names) - FEW} more" if len(names) > FEW else ""
+    return f"{what} is NaN in {', '.join(names[:FEW])}{more}" if names else ""
 
 
 def params_text(row: Row, limit: int = 60) -> str:
@@ -87,8 +97,10 @@ def params_text(row: Row, limit: int = 60) -> str:
     return line if len(line) <= limit else line[: limit - 1] + "…"
 
 
-def params_line(params: Mapping[str, Any], limit: int = 100) -> str:
-    line = " ".join(f"{key}={text(value)}" for key, value in flatten(params).items())
+def params_line(params: Mapping[str, Any], limit: int = 100, *, exact: bool = False) -> str:
+    """Parameters on one line; exact: as the script gets them."""
+    shown = text if exact else value_text
+    line = " ".join(f"{key}={shown(value)}" for key, value in flatten(params).items())
     return line if len(line) <= limit else line[: limit - 1] + "…"
 
 
@@ -98,11 +110,20 @@ def value_text(value: Any) -> str:
         return "{" + ", ".join(f"{key}: {value_text(one)}" for key, one in value.items()) + "}"
     if isinstance(value, (list, tuple)):
         return "[" + ", ".join(map(value_text, value)) + "]"
-    return text(value)
+    return show_number(value) if isinstance(value, float) else text(value)
 
 
 def counts(found: Sequence[Row]) -> str:
     totals: dict[str, int] = {}
     for row in found:
-        totals[row.counted] = totals.get(row.counted, 0) + 1
+        word = DOUBTFUL if row.silent else row.counted
+        totals[word] = totals.get(word, 0) + 1
     return ", ".join(f"{n} {state}" for state, n in totals.items()) or "no runs"
+
+
+def show_in_browser(path: Path) -> None:
+    """Open a file that was made; without a browser, say where it lies."""
+    import webbrowser  # for --show alone
+
+    if not webbrowser.open(path.absolute().as_uri()):
+        click.echo(f"hostler: no browser could be opened here; look at {path}", err=True)

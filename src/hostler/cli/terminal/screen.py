@@ -1,7 +1,7 @@
 """Text on a terminal: a table cut to its width and redrawn in place, colour, columns that line up.
 
 What is measured is cells of the screen, of which some letters take two. Whatever is not printable becomes a
-sign or a question mark: names and parameters are other people's, and a terminal obeys what is written to it.
+sign or an escape: names and parameters are other people's, and a terminal obeys what is written to it.
 """
 
 from __future__ import annotations
@@ -26,6 +26,11 @@ HIDE, SHOW = "\x1b[?25l", "\x1b[?25h"  # the cursor
 def width(text: str) -> int:
     """Cells that a text takes on the screen."""
     return sum(map(_cells, text))
+
+
+def printable(text: str) -> str:
+    """The text with a sign or an escape (`\\udcff`) in place of every letter that cannot be shown."""
+    return text if text.isprintable() else "".join(one if one.isprintable() else sign(one) for one in text)
 
 
 def shorten(text: str, room: int) -> str:
@@ -63,7 +68,7 @@ def lines(
     paint: Callable[[int, int, str], str],
 ) -> list[str]:
     """The table; `paint` colours the text of a row (from -1, the head, on) and column."""
-    clean = [[_printable(cell) for cell in cells] for cells in (head, *rows)]
+    clean = [[printable(cell) for cell in cells] for cells in (head, *rows)]
     wanted = [max(map(width, column)) for column in zip(*clean, strict=True)]
     widths = fitted(wanted, [min(a, b) for a, b in zip(least, wanted, strict=True)], room)
     return [_line(n - 1, cells, widths, paint) for n, cells in enumerate(clean)]
@@ -137,18 +142,13 @@ def _line(
     row: int, cells: Sequence[str], widths: Sequence[int], paint: Callable[[int, int, str], str]
 ) -> str:
     short = [shorten(cell, room) for cell, room in zip(cells, widths, strict=True)]
+    short = [*short[:-1], short[-1].rstrip()] if short else short
     gaps = [GAP + " " * (room - width(cell)) for cell, room in zip(short, widths, strict=True)]
     last = max((n for n, cell in enumerate(short) if cell), default=-1)
     painted = [
         paint(row, n, cell) + (gaps[n] if n < last else "") for n, cell in enumerate(short[: last + 1])
     ]
     return "".join(painted)
-
-
-def _printable(text: str) -> str:
-    if text.isprintable():
-        return text
-    return "".join(one if one.isprintable() else sign(one) if ord(one) < 0xA0 else "?" for one in text)
 
 
 def _cells(letter: str) -> int:

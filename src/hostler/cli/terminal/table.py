@@ -11,25 +11,25 @@ from typing import TYPE_CHECKING
 import click
 
 from hostler import env
-from hostler.cli.terminal import output, screen
-from hostler.cli.terminal.screen import COLOURS, columns, paint
+from hostler.cli.terminal import output, run_columns, screen
+from hostler.cli.terminal.run_columns import Column, Times
+from hostler.cli.terminal.screen import COLOURS, paint, width
 from hostler.records.run.log import CAP, RUNG
-from hostler.spec.states import PAUSED, QUEUED, RUNNING
-from hostler.spec.units import show_duration
+from hostler.spec.states import DOUBTFUL, PAUSED, QUEUED, RUNNING
+from hostler.spec.units import counted, show_duration
 
 if TYPE_CHECKING:
     from hostler.records.rows import Row
 
-HEAD = ("NAME", "STATE", "STEP", "METRICS", "TIME", "HOST", "PARAMETERS")
-FIRM = {"NAME": 32, "STATE": 24, "STEP": 12, "TIME": 24}  # columns that a narrow terminal cuts last
+FIRM = {run_columns.NAME: 32, run_columns.STATE: 24}  # columns that a narrow terminal cuts last
+WIDEST = 100_000  # in a pipe nothing is left out
 STEPS = ("steps", "max_steps", "num_steps", "total_steps", "iterations", "epochs", "max_epochs", "num_epochs")
 
 
-def print_table(found: Sequence[Row]) -> None:
-    if is_terminal():
-        click.echo("\n".join(_drawn(found)))
-    else:
-        click.echo("\n".join(columns((HEAD, *map(_cells, found)), indent="")))
+def print_table(found: Sequence[Row], *, sort: str = "", columns: str = "") -> None:
+    """Print runs as tables: the same heads on a terminal and in a pipe, where nothing is left out."""
+    room = shutil.get_terminal_size().columns if is_terminal() else WIDEST
+    click.echo("\n".join(drawn(found, room, sort=sort, columns=columns)))
     click.echo(output.counts(found), err=True)
 
 
@@ -37,6 +37,9 @@ def watch_table(
     look: Callable[[], Sequence[Row]],
     goes_on: Callable[[Sequence[Row]], bool] = lambda found: _open(found),
     every: float = 1.0,
+    *,
+    sort: str = "",
+    columns: str = "",
 ) -> None:
     """Show the table while runs go on: redrawn in place on a terminal, a line per change elsewhere."""
     if not is_terminal() or env.dumb():
@@ -45,7 +48,9 @@ def watch_table(
     with screen.Live() as live:
         while True:
             found = look()
-            live.show(_drawn(_most_telling(found, shutil.get_terminal_size().lines - 3)))
+            size = shutil.get_terminal_size()
+            room = size.lines - 3 * max(1, len(list(run_columns.blocks(found))))
+            live.show(drawn(_most_telling(found, room), size.columns, sort=sort, columns=columns))
             if not goes_on(found):
                 break
             time.sleep(every)
@@ -65,24 +70,32 @@ def need_a_worker(found: Sequence[Row]) -> list[Row]:
 def state_text(row: Row) -> str:
     if row.lost:
         return row.counted
-    if row.state == RUNNING and row.stale:
+    if row.silent:
         age = f" {show_duration(row.beat_age)}" if row.beat_age is not None else ""
-        return f"lost?{age}"
+        return f"{DOUBTFUL}{age}"
     if row.state == RUNNING and row.stop:
-        return "stopping" if row.stop == "person" else f"stopping: {row.stop}"
+        return {"person": "stopping", "pause": "pausing"}.get(row.stop, f"stopping: {row.stop}")
     if row.forming:
         return f"forming {row.forming}"
     if row.state == RUNNING and row.together:
         return f"running, {with_others(row.together)}"
     if row.failure and row.state == "failed":
         return f"failed: {row.failure.get('kind', '')}"
-    if row.state == PAUSED and row.paused_by in (CAP, RUNG):
-        return f"paused: {row.paused_by}"
-    return row.state
+    if _is_parked(row):
+        rung = row.step if row.rung is None else row.rung  # earlier versions did not note it
+        return "paused: rung" if rung is None else f"paused: rung {rung}"
+    if row.state == PAUSED and row.paused_by == CAP:
+        return "paused: budget"
+    return f"{row.state}: {row.why}" if row.why else row.state
+
+
+def _is_parked(row: Row) -> bool:
+    """Whether a pruner has set the run aside: nobody has to do anything."""
+    return row.state == PAUSED and row.paused_by == RUNG
 
 
 def with_others(count: int) -> str:
-    return f"trained together with {count} other{'s' * (count != 1)}"
+    return f"trained together with {counted(count, 'other')}"
 
 
 def eta(row: Row, now: float) -> float | None:
@@ -92,7 +105,12 @@ def eta(row: Row, now: float) -> float | None:
         return None
     if row.state != RUNNING or row.stale or not row.step or not row.started or row.step >= total:
         return None
-    return (now - row.started) / row.step * (total - row.step)
+    return spent(row, now) / row.step * (total - row.step)
+
+
+def spent(row: Row, now: float) -> float:
+    """Seconds that a run which runs has taken, those of earlier attempts too."""
+    return row.earlier + max(0.0, now - (row.began or row.started or now))
 
 
 def _watch_lines(
@@ -102,11 +120,10 @@ def _watch_lines(
     while True:
         found = look()
         for row in found:
-            cells = _cells(row)
-            still = (*cells[:4], *cells[5:])  # time alone is no news
-            if said.get(row.id) != still:
-                said[row.id] = still
-                click.echo("  ".join(filter(None, cells)))
+            news = _news(row)
+            if said.get(row.id) != news:
+                said[row.id] = news
+                click.echo("  ".join(filter(None, news)))
         if not goes_on(found):
             return
         time.sleep(every)
@@ -117,49 +134,67 @@ def _most_telling(found: Sequence[Row], room: int) -> Sequence[Row]:
     if len(found) <= room:
         return found
     order = {RUNNING: 0, "failed": 1, QUEUED: 2}
-    return sorted(found, key=lambda row: (order.get(row.state, 3), -(row.started or 0)))[: max(1, room)]
+    telling = sorted(found, key=lambda row: (order.get(row.state, 3), -(row.started or 0)))[: max(1, room)]
+    wanted = {row.id for row in telling}
+    return [row for row in found if row.id in wanted]
 
 
 def _open(found: Sequence[Row]) -> bool:
     return any(row.state in (QUEUED, RUNNING) for row in found)
 
 
-def _cells(row: Row) -> tuple[str, ...]:
+def _news(row: Row) -> tuple[str, ...]:
+    """A run on a line of its own, where no table can be redrawn; time alone is no news."""
+    step = "" if row.step is None else str(row.step)
     return (
         row.name,
         state_text(row),
-        "" if row.step is None else str(row.step),
+        step,
         output.metrics_text(row),
-        _time(row),
         row.host or "",
         output.params_text(row),
     )
 
 
-def _time(row: Row) -> str:
+def _times(row: Row, now: float) -> Times:
     if row.seconds is not None:
-        return show_duration(row.seconds)
+        return Times(row.seconds)
     if not row.started or row.state != RUNNING:
-        return ""
-    now = time.time()
-    left = eta(row, now)
-    spent = show_duration(round(max(0.0, now - row.started)))
-    return spent if left is None else f"{spent} (eta {show_duration(round(left))})"
+        return Times()
+    return Times(spent(row, now), eta(row, now))
 
 
-def _drawn(found: Sequence[Row]) -> list[str]:
-    """The table as wide as the terminal; columns in which nothing stands are left out."""
-    cells = [_cells(row) for row in found]
-    used = [n for n in range(len(HEAD)) if any(line[n] for line in cells)]
-    head = [HEAD[n].lower() for n in used]
+def drawn(found: Sequence[Row], room: int, *, sort: str = "", columns: str = "") -> list[str]:
+    """Tables of runs, one for each sweep of several, as wide as the room; what did not fit is named."""
+    now, lines = time.time(), list[str]()
+    for block in run_columns.blocks(found):
+        if sort:
+            block = run_columns.ordered(block, [_times(row, now) for row in block], sort)
+        states = [state_text(row) for row in block]
+        wanted = run_columns.chosen(block, states, [_times(row, now) for row in block], columns)
+        kept, out = run_columns.fitting(wanted, room)
+        lines += ["", *_table(block, kept, room)] if lines else _table(block, kept, room)
+        if out:
+            lines.append(f"  left out at {room} columns: {', '.join(out)} (--columns chooses)")
+    return lines
+
+
+def _table(rows: Sequence[Row], columns: Sequence[Column], room: int) -> list[str]:
+    starred = run_columns.best_of(rows)
 
     def painted(row: int, column: int, text: str) -> str:
         if row < 0:
             return paint(text, bold=True)
-        if used[column] != HEAD.index("STATE"):
+        if columns[column].title == run_columns.NAME and rows[row].id in starred:
+            return paint(text, bold=True)
+        if columns[column].cells[row] == "NaN":
+            return paint(text, "red")
+        if columns[column].title != run_columns.STATE:
             return text
-        return paint(text, "red" if found[row].stale else COLOURS.get(found[row].counted, "white"))
+        if _is_parked(rows[row]):
+            return paint(text, "bright_black")
+        return paint(text, "red" if rows[row].stale else COLOURS.get(rows[row].counted, "white"))
 
-    least = [FIRM.get(HEAD[n], len(HEAD[n])) for n in used]
-    room = shutil.get_terminal_size().columns
-    return screen.lines(head, [[line[n] for n in used] for line in cells], least, room, painted)
+    least = [FIRM.get(column.title, width(column.head)) for column in columns]
+    cells = [list(line) for line in zip(*(column.aligned for column in columns), strict=True)]
+    return screen.lines([column.head for column in columns], cells, least, room, painted)

@@ -24,9 +24,10 @@ def main() -> int:
     parser.add_argument(
         "--trace", metavar="FILE", help="at the end, what befell the machines: for hostler simulate --trace"
     )
+    parser.add_argument("--sshd", action="store_true", help="machines have an sshd; needs root")
     given = parser.parse_args()
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
-    with emulator(given.project, buckets=given.bucket, scale=given.scale) as gce:
+    with emulator(given.project, buckets=given.bucket, scale=given.scale, sshd=given.sshd) as gce:
         print(_greeting(gce), flush=True)
         try:
             signal.pause()

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from hostler.emulators.gce.clock import Clock
 from hostler.emulators.gce.meter import Usage
 from hostler.simulate.stock import Outage
-from hostler.simulate.trace import Leave, Loss, Start, Trace
+from hostler.simulate.trace import Leave, MachineLoss, MachineStart, Trace
 
 ASKED, SAID, TAKEN, OUT, BACK = "a group is made", "a worker says", "taken away", "none left", "some again"
 WORKING, LEAVING = "working", "leaving"  # what workers say
@@ -54,15 +54,15 @@ def trace(entries: Sequence[Entry], used: Sequence[Usage], scale: float) -> Trac
     stretches = _numbered([one for one in used if one.kind == "machine"])
     known = [*(one.at for one in entries if one.kind == ASKED), *(one.began for one in stretches)]
     begins = min(known, default=0.0)
-    starts, losses, leaves = list[Start](), list[Loss](), list[Leave]()
+    starts, losses, leaves = list[MachineStart](), list[MachineLoss](), list[Leave]()
     for one in stretches:
         own = [e for e in entries if e.name == one.name and one.began <= e.at <= one.ended]
         works = next((e.at - one.began for e in own if e.word.startswith(WORKING)), None)
-        starts.append(Start(one.vm, one.began - begins, works, one.zone))
+        starts.append(MachineStart(one.vm, one.began - begins, works, one.zone))
         taken = next((e for e in own if e.kind == TAKEN), None)
         left = next((e for e in own if e.word.startswith(LEAVING)), None)
         if taken:
-            losses.append(Loss(one.vm, taken.at - begins, one.ended - begins, taken.notice))
+            losses.append(MachineLoss(one.vm, taken.at - begins, one.ended - begins, taken.notice))
         elif left:
             leaves.append(Leave(one.vm, left.at - begins, one.ended - begins))
     return Trace(scale, tuple(starts), tuple(losses), tuple(leaves), tuple(_outages(entries, begins)))

@@ -9,6 +9,7 @@ none of them outlives it. Linux only.
 
 from __future__ import annotations
 
+import os
 import random
 import shutil
 import tempfile
@@ -19,6 +20,8 @@ from pathlib import Path
 from types import TracebackType
 
 from hostler import env
+from hostler.emulators.gce.api.cloudbilling import PATH as BILLING
+from hostler.emulators.gce.api.cloudbilling import BillingCatalogue
 from hostler.emulators.gce.api.refusal import not_found, ordered
 from hostler.emulators.gce.api.routes import Route
 from hostler.emulators.gce.api.secretmanager import SecretManager
@@ -36,6 +39,7 @@ from hostler.emulators.gcs.faults import Fault
 from hostler.emulators.gcs.message import Answer, Refusal, Request
 from hostler.emulators.gcs.tokens import Tokens
 from hostler.emulators.serving import Handler, LoopbackServer
+from hostler.errors import MachineError
 
 
 def emulator(
@@ -47,10 +51,14 @@ def emulator(
     at_deadline: AtDeadline = AtDeadline.KEEPS,
     strict: bool = False,
     guest_env: Mapping[str, str] | None = None,
+    sshd: bool = False,
     seed: int = 0,
 ) -> GceEmulator:
     """`scale`: emulated seconds in a real one. `strict`: requests need a token from a metadata server.
-    `guest_env`: more variables for the machines' processes. With `buckets`, gs:// is emulated too."""
+    `guest_env`: more variables for the machines' processes. `sshd`: machines have one, which takes root.
+    With `buckets`, gs:// is emulated too."""
+    if sshd:
+        _check_sshd()
     tokens = Tokens()
     world = World(
         project=project,
@@ -61,6 +69,7 @@ def emulator(
         tokens=tokens,
         chance=random.Random(seed),
         guest_env=dict(guest_env or {}),
+        sshd=sshd,
     )
     storage = GcsEmulator(*buckets, strict=strict, tokens=tokens) if buckets else None
     return GceEmulator(world, storage, Gate(strict=strict))
@@ -73,6 +82,7 @@ class GceEmulator(Control):
         super().__init__(world, gate, Faults(), storage)
         self._service = Service(world, gate)
         self.secret_manager = SecretManager(world.project, self._may_enter)
+        self.billing = BillingCatalogue(self._may_enter)
         self._server: Server | None = None
         self._thread: threading.Thread | None = None
 
@@ -80,7 +90,7 @@ class GceEmulator(Control):
         self._world.root = Path(tempfile.mkdtemp(prefix="hostler-gce-"))
         if self.gcs is not None:
             self.gcs.__enter__()
-        self._server = Server(self._service, self.faults, self, self.secret_manager)
+        self._server = Server(self._service, self.faults, self, self.secret_manager, self.billing)
         self._world.guest_env = {**self._places(), **self._world.guest_env}
         self._world.agenda.start()
         self._thread = threading.Thread(
@@ -181,6 +191,13 @@ class GceEmulator(Control):
         return found | ({"STORAGE_EMULATOR_HOST": self.gcs.url} if self.gcs is not None else {})
 
 
+def _check_sshd() -> None:
+    if os.geteuid() != 0:
+        raise MachineError("emulated machines with an sshd need root", "sudo, or without sshd")
+    if not shutil.which("sshd", path=os.pathsep.join([os.defpath, "/usr/sbin", "/sbin"])):
+        raise MachineError("sshd is not installed on this machine", "install OpenSSH's server")
+
+
 def _metadata(host: str) -> dict[str, str]:
     return {"GCE_METADATA_HOST": host, "GCE_METADATA_IP": host, "GCE_METADATA_ROOT": host}
 
@@ -194,11 +211,16 @@ SECRETS = "/v1/projects/"  # where Secret Manager begins, which has a host of it
 
 class Server(LoopbackServer):
     def __init__(
-        self, service: Service, faults: Faults, control: Control, secret_manager: SecretManager
+        self,
+        service: Service,
+        faults: Faults,
+        control: Control,
+        secret_manager: SecretManager,
+        billing: BillingCatalogue,
     ) -> None:
         super().__init__(_Handler)
         self.service, self.faults, self.control = service, faults, control
-        self.secret_manager = secret_manager
+        self.secret_manager, self.billing = secret_manager, billing
 
     def aside(self, request: Request) -> Answer:
         """Answer requests outside the API: control calls, and the local machine's metadata server."""
@@ -221,6 +243,8 @@ class _Handler(Handler):
             self._call(request, at)
         elif request.path.startswith(SECRETS):
             self._send(self.server.secret_manager.answer(request))
+        elif request.path.startswith(BILLING):
+            self._send(self.server.billing.answer(request))
         elif request.path == "/" or request.path.startswith((CONTROL, "/computeMetadata")):
             self._send(self.server.aside(request))
         else:

@@ -40,6 +40,7 @@ class World:
     tokens: Tokens
     chance: random.Random
     guest_env: Mapping[str, str]
+    sshd: bool = False  # whether a machine has one
     lock: threading.RLock = field(default_factory=threading.RLock)
     stock: Stock = field(default_factory=Stock)
     machines: dict[tuple[str, str], Machine] = field(default_factory=dict)  # (zone, name)

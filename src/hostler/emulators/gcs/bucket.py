@@ -41,6 +41,7 @@ class Bucket:
     def __init__(self, name: str, created: float) -> None:
         self.name = name
         self.created = created
+        self.location = "US"
         self._objects: dict[str, Object] = {}
         self._names: list[str] = []
 
@@ -87,8 +88,8 @@ class Bucket:
             "selfLink": f"{base}/storage/v1/b/{self.name}",
             "projectNumber": "1",
             "metageneration": "1",
-            "location": "US",
-            "locationType": "multi-region",
+            "location": self.location,
+            "locationType": "region" if "-" in self.location else "multi-region",
             "storageClass": "STANDARD",
             "etag": "CAE=",
             "timeCreated": timestamp(self.created),

@@ -76,6 +76,10 @@ class GcsEmulator:
         """The bucket vanishes with all it holds."""
         self._storage.remove_bucket(name, force=True)
 
+    def locate(self, name: str, location: str) -> None:
+        """The bucket is elsewhere: `EUROPE-WEST4`, or `EU` for several regions."""
+        self._storage.bucket(name).location = location
+
     def content(self, bucket: str, key: str) -> bytes | None:
         """An object's bytes, past all faults; None if there is none."""
         try:

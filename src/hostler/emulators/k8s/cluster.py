@@ -51,6 +51,7 @@ class Cluster(Control):
         network = Network(self._server.server_port)
         self._world = World(self._folder / "cluster", pace or Pace(), network)
         self._access = Access(self._world.storage)
+        self._world.issue, self._world.server = self._access.issue, ("127.0.0.1", self._server.server_port)
         self._server.api, self._server.access = Api(self._world, self._access), self._access
         self._controllers = Controllers(self._world)
         self._thread = threading.Thread(
@@ -67,6 +68,7 @@ class Cluster(Control):
         made = make(self._world.root)
         self._server.secure(made.context())
         self._authority = made.certificate.read_bytes()
+        self._world.authority = self._authority.decode()
         self._write_config(self.kubeconfig, ADMIN, "default")
         with self._world.lock:
             for name in _NAMESPACES:

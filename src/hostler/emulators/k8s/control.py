@@ -9,7 +9,7 @@ import copy
 import signal
 from collections.abc import Mapping, Sequence
 
-from hostler.emulators.k8s.controllers import eviction
+from hostler.emulators.k8s.controllers import events, eviction
 from hostler.emulators.k8s.node import ending, nodes
 from hostler.emulators.k8s.node.sandbox import Sandbox, Verdict
 from hostler.emulators.k8s.resources import NODES, PODS
@@ -18,6 +18,7 @@ from hostler.emulators.k8s.storage import Obj
 from hostler.emulators.k8s.world import Image, World
 
 _SHUTDOWN = Verdict("Terminated", "Pod was terminated in response to imminent node shutdown.")
+_DISK = "Pod ephemeral local storage usage exceeds the total limit of containers {}. "
 _DENIED = (
     'failed to pull and unpack image "{0}": failed to resolve reference "{0}": pull access denied, '
     "repository does not exist or may require authorization"
@@ -53,6 +54,14 @@ class Control:
         """SIGKILL to all its containers: they end with 137, and that reason."""
         with self._world.lock:
             self._sandbox(pod).kill(reason)
+
+    def exceed_disk(self, pod: str, limit: str = "10Mi") -> None:
+        """As a kubelet that finds more files than the pod's limit allows: an end without a grace period."""
+        with self._world.lock:
+            sandbox, said = self._sandbox(pod), _DISK.format(limit)
+            sandbox.verdict, sandbox.deadline = Verdict("Evicted", said), self._world.clock()
+            events.record(self._world, self.pod(pod), events.WARNING, "Evicted", said, "kubelet")
+            sandbox.kill("Error")
 
     def signal(self, pod: str, number: int = signal.SIGTERM) -> None:
         """To process 1 of each container of a pod, the pod itself being left as it is."""
@@ -133,6 +142,11 @@ class Control:
             if found is None:
                 raise LookupError(f"there is no pod {name}")
             return copy.deepcopy(found)
+
+    def began(self, pod: str) -> float:
+        """When the first container of a pod was started, to more than the whole seconds of its status."""
+        with self._world.lock:
+            return min(run.began for runs in self._sandbox(pod).runs.values() for run in runs)
 
     def _sandbox(self, name: str) -> Sandbox:
         found = self._world.sandbox(self.pod(name))

@@ -56,6 +56,7 @@ SECRETS = Resource("", "secrets", "Secret")
 CONFIG_MAPS = Resource("", "configmaps", "ConfigMap", short=("cm",))
 ACCOUNTS = Resource("", "serviceaccounts", "ServiceAccount", short=("sa",))
 CLAIMS = Resource("", "persistentvolumeclaims", "PersistentVolumeClaim", short=("pvc",))
+QUOTAS = Resource("", "resourcequotas", "ResourceQuota", short=("quota",))
 EVENTS = Resource("", "events", "Event", short=("ev",))
 JOBS = Resource("batch", "jobs", "Job", subresources={"status": "Job"})
 ROLES = Resource(_RBAC, "roles", "Role")
@@ -65,7 +66,7 @@ REVIEWS = Resource(
 )
 
 RESOURCES = (
-    *(NAMESPACES, NODES, PODS, SERVICES, SECRETS, CONFIG_MAPS, ACCOUNTS, CLAIMS, EVENTS),
+    *(NAMESPACES, NODES, PODS, SERVICES, SECRETS, CONFIG_MAPS, ACCOUNTS, CLAIMS, QUOTAS, EVENTS),
     *(JOBS, ROLES, BINDINGS, REVIEWS),
 )
 GROUPS = tuple(dict.fromkeys(one.group for one in RESOURCES if one.group))

@@ -54,6 +54,9 @@ class World:
     silent: dict[str, float] = field(default_factory=dict)  # node -> when it was lost
     leaving: set[str] = field(default_factory=set)  # nodes that are shutting down
     logs: threading.Condition = field(default_factory=threading.Condition)
+    issue: Callable[[str], str] = lambda user: ""  # makes a token of a user
+    server: tuple[str, int] = ("", 0)  # where pods reach the API
+    authority: str = ""  # the certificate that they trust it by
     poked: bool = False
     closed: bool = False
 

@@ -32,8 +32,9 @@ from hostler.records.body import (
     decode,
     encode,
 )
-from hostler.records.checkpoint import checkpoints, outputs
+from hostler.records.checkpoint import checkpoints, outputs, selection
 from hostler.records.checkpoint.restorer import rows_of
+from hostler.records.checkpoint.selection import KeptCheckpoint
 from hostler.records.run import log, surroundings
 from hostler.records.run.log import RunKey, RunLog
 from hostler.records.run.state import fold
@@ -42,7 +43,8 @@ from hostler.records.series.curve_columns import tracks
 from hostler.records.series.segments import Segment
 from hostler.records.sweep import sweeps
 from hostler.spec.job import source_facts
-from hostler.spec.states import DONE, PRUNED
+from hostler.spec.ranking import BEST, KEPT, Judged, judge
+from hostler.spec.states import COUNTED
 from hostler.store import NotFound, Store
 
 Say = Callable[[str], None]
@@ -50,24 +52,39 @@ Say = Callable[[str], None]
 
 @dataclass(frozen=True)
 class ArchiveTerms:
-    """How many are kept, and by what they are ranked. size: bytes that all of them may take."""
+    """How many are kept, and by what they are ranked. size: bytes that all of them may take; only: the state
+    in which all of them ended, if one was asked for."""
 
     top: int
     metric: str
     goal: str = "max"
     size: int | None = None
+    of: str = KEPT  # which value of the metric a run is ranked by
+    only: str | None = None
+
+    @property
+    def name(self) -> str:
+        """The metric, as an objective calls it."""
+        return self.metric
+
+    def counts(self, state: str | None) -> bool:
+        """Whether a run that ended so may be in it; models of older archives do not say how they ended."""
+        return state is None or state in ((self.only,) if self.only else COUNTED)
 
 
 @dataclass(frozen=True)
 class ArchivedRun:
-    """A run in the archive, or one that may come in."""
+    """A run in the archive, or one that may come in. value: the one that it is ranked by, `judged` tells of
+    which step."""
 
     run: str
     sweep: str
     value: float
     k: int  # number of its end
     size: int = 0
+    state: str | None = None  # how it ended
     record: Record = field(default_factory=dict, repr=False, compare=False)
+    judged: Judged | None = None  # value, step and kind
 
 
 def terms(store: Store) -> ArchiveTerms | None:
@@ -76,7 +93,14 @@ def terms(store: Store) -> ArchiveTerms | None:
     if found is None:
         return None
     record = checked(found[1], _FIELDS, layout.archive_term(found[0]), ["top", "metric", "goal"])
-    return ArchiveTerms(int(record["top"]), str(record["metric"]), str(record["goal"]), record.get("size"))
+    return ArchiveTerms(
+        int(record["top"]),
+        str(record["metric"]),
+        str(record["goal"]),
+        record.get("size"),
+        str(record.get("of") or KEPT),
+        record.get("only"),
+    )
 
 
 def agree(store: Store, wanted: ArchiveTerms) -> None:
@@ -93,7 +117,7 @@ def agree(store: Store, wanted: ArchiveTerms) -> None:
 def ranked(found: Iterable[ArchivedRun], terms: ArchiveTerms) -> list[ArchivedRun]:
     """The best first; of equal ones the first by name. NaN and infinities count for nothing. Pure."""
     sign = -1 if terms.goal == "max" else 1
-    valued = [one for one in found if isfinite(one.value)]
+    valued = [one for one in found if isfinite(one.value) and terms.counts(one.state)]
     return sorted(valued, key=lambda one: (sign * one.value, one.run))
 
 
@@ -122,11 +146,10 @@ def entries(store: Store, terms: ArchiveTerms) -> list[ArchivedRun]:
 
 def candidate(key: RunKey, k: int, end: Record, terms: ArchiveTerms) -> ArchivedRun | None:
     """The run as one that may come in; None if it did not end well, or has not logged the metric."""
-    total = (end.get("metrics") or {}).get(terms.metric) or {}
-    value = float(total.get("last", nan))
-    if end.get("state") not in (DONE, PRUNED) or not isfinite(value) or end.get("copy_of"):
+    judged, state = judge(end, terms), str(end.get("state"))
+    if not terms.counts(state) or not judged or not judged.counts or end.get("copy_of"):
         return None
-    return ArchivedRun(key.run, key.sweep, value, k, record={"end": end})
+    return ArchivedRun(key.run, key.sweep, judged.value, k, state=state, record={"end": end}, judged=judged)
 
 
 def candidates(store: Store, terms: ArchiveTerms, say: Say = lambda line: None) -> list[ArchivedRun]:
@@ -135,7 +158,7 @@ def candidates(store: Store, terms: ArchiveTerms, say: Say = lambda line: None) 
     found = []
     for name in sweeps.names(store):
         newest, trashed = log.heads(store, name), sweeps.trashed(store, name)
-        ends = packing.ends(store, name, newest)
+        ends = packing.ends(store, name, newest, ranked_by=terms.metric)
         for run, k in newest.items():
             if run in trashed:
                 continue
@@ -168,7 +191,9 @@ def enter(store: Store, one: ArchivedRun, terms: ArchiveTerms, say: Say = lambda
     job = sweeps.load(store, one.sweep)
     entries = RunLog(store, key).read_to(one.k).entries
     end = entries[-1]
-    rows = list(_copied(store, key, say))
+    judged = one.judged or Judged(one.value)
+    weights = selection.ranked(store, key, terms.metric, judged)
+    rows = list(_copied(store, key, weights if judged.of == BEST else None, say))
     points = packing.points(store, one.run, end)
     packed = segments.packed(one.run, one.k, end, job.params(key.index), points)
     curves = segments.encode(one.sweep, [replace(packed, tracks=tracks(points))])  # long ones too
@@ -181,11 +206,16 @@ def enter(store: Store, one: ArchivedRun, terms: ArchiveTerms, say: Say = lambda
         "index": key.index,
         "round": job.round(key.index),
         "k": one.k,
+        "state": end.get("state"),
         "params": dict(job.params(key.index)),
         "metric": terms.metric,
         "goal": terms.goal,
-        "value": one.value,
+        **_told(judged),
+        "weights": f"checkpoint/{weights.folder}".rstrip("/") if weights else None,
         "values": {name: total["last"] for name, total in packed.totals.items()},
+        "totals": {n: dict(total) for n, total in packed.totals.items() if not n.startswith("system/")},
+        "kept": end.get("kept"),
+        "means": end.get("means"),
         "files": rows,
         "size": size,
         "host": end.get("host"),
@@ -195,9 +225,7 @@ def enter(store: Store, one: ArchivedRun, terms: ArchiveTerms, say: Say = lambda
         "data": [asdict(item) for item in job.data],
         "environment": surroundings.of_attempt(store, one.run, state.attempt, entries),
     }
-    note = {
-        name: record[name] for name in ("run", "sweep", "round", "metric", "goal", "value", "values", "ended")
-    }
+    note = {name: value for name, value in record.items() if name not in _NOT_NOTED}
     store.put(layout.entered_run(one.run, one.k), encode(note), if_absent=True)
     store.put(layout.archived_commit(one.run), encode(record))
     return replace(one, size=size, record=record)
@@ -229,11 +257,15 @@ def trend(store: Store, terms: ArchiveTerms, say: Say = lambda line: None) -> li
     lines = []
     better = max if terms.goal == "max" else min
     for record in sorted(found, key=lambda one: (one.get("ended") or 0.0, one["run"])):
-        value = float((record.get("values") or {}).get(terms.metric, nan))
-        if isfinite(value):
-            best = value if best is None else better(best, value)
-            lines.append({**record, "value": value, "best": best})
+        judged = _judged(record, terms)
+        if judged and judged.counts:
+            best = judged.value if best is None else better(best, judged.value)
+            lines.append({**record, **_told(judged), "best": best})
     return lines
+
+
+def _told(judged: Judged) -> Record:
+    return {"value": judged.value, "of": judged.of, "step": judged.step}
 
 
 def _commit(store: Store, run: str) -> Record | None:
@@ -253,6 +285,9 @@ def _read(store: Store, key: str, say: Say) -> Record | None:
     try:
         found = checked(decode(store.get(key).data, key), _FIELDS, key, ["run"])
         check_numbers(found.get("values") or {}, key)
+        for total in checked_rows(list((found.get("totals") or {}).values()), {}, key):
+            check_numbers(total, key)
+        log.check_tables({name: found.get(name) for name in ("kept", "means")}, key)
         return found
     except NotFound:
         return None
@@ -266,11 +301,19 @@ _FIELDS = {
     "sweep": PART,
     "index": WHOLE,
     "k": WHOLE,
+    "state": TEXT,
+    "only": TEXT,
     "params": TABLE,
     "metric": TEXT,
     "goal": TEXT,
     "value": NUMBER,
     "values": TABLE,
+    "totals": TABLE,
+    "kept": TABLE,
+    "means": TABLE,
+    "of": TEXT,
+    "step": WHOLE,
+    "weights": TEXT,
     "files": ROWS,
     "size": WHOLE,
     "host": TEXT,
@@ -281,18 +324,38 @@ _FIELDS = {
     "environment": TABLE,
     "top": WHOLE,
 }
+_NOT_NOTED = frozenset(
+    ("index", "k", "params", "weights", "files", "size", "host", "command", "source", "data", "environment")
+)  # of a model that was ever in it
 _FILE = {"name": TEXT, "size": WHOLE, "sha256": TEXT, "n": WHOLE, "parts": WHOLE}
 
 
 def _entry(record: Record, terms: ArchiveTerms) -> ArchivedRun:
-    value = float((record.get("values") or {}).get(terms.metric, nan))
-    return ArchivedRun(record["run"], record["sweep"], value, record["k"], record["size"], record)
+    judged = _judged(record, terms)
+    return ArchivedRun(
+        record["run"],
+        record["sweep"],
+        judged.value if judged else nan,
+        record["k"],
+        record["size"],
+        record.get("state"),
+        record,
+        judged,
+    )
 
 
-def _copied(store: Store, key: RunKey, say: Say) -> Iterable[dict[str, Any]]:
-    """Rows of the files that were copied: of its newest checkpoint, and of what it left."""
+def _judged(record: Record, terms: ArchiveTerms) -> Judged | None:
+    """The value by these terms of a run that was entered, maybe by others. An older hostler noted last values
+    alone."""
+    last = {name: {"last": value} for name, value in (record.get("values") or {}).items()}
+    return judge({**record, "metrics": {**last, **(record.get("totals") or {})}}, terms)
+
+
+def _copied(store: Store, key: RunKey, weights: KeptCheckpoint | None, say: Say) -> Iterable[dict[str, Any]]:
+    """Rows of the files that were copied: of the checkpoint with the weights that it is ranked by, or of the
+    newest one, and of what it left."""
     n = 0
-    for row, sources in [*_of_checkpoint(store, key.run, say), *_of_outputs(store, key.run)]:
+    for row, sources in [*_of_checkpoint(store, key.run, weights, say), *_of_outputs(store, key.run)]:
         for at, source in enumerate(sources):
             _copy(store, source, layout.archived_file(key.run, n + at))
         yield {
@@ -305,8 +368,11 @@ def _copied(store: Store, key: RunKey, say: Say) -> Iterable[dict[str, Any]]:
         n += len(sources)
 
 
-def _of_checkpoint(store: Store, run: str, say: Say) -> list[tuple[Record, list[str]]]:
-    for place in checkpoints.committed(store, run):
+def _of_checkpoint(
+    store: Store, run: str, weights: KeptCheckpoint | None, say: Say
+) -> list[tuple[Record, list[str]]]:
+    first = [weights.place] if weights else []
+    for place in dict.fromkeys([*first, *checkpoints.committed(store, run)]):
         try:
             record = checkpoints.read(store, run, place).record
             rows_of(record.get("files"))

@@ -161,5 +161,5 @@ def _check_sizes(store: Store, prefix: str, sizes: dict[str, int]) -> None:
             store.delete(key)
             raise StoreError(
                 f"{key}: {size} bytes were sent, but the store holds {found.get(key, 'none')}",
-                hint="the same command again sends what is missing",
+                hint="run the same command again: it sends what is missing",
             )

@@ -3,23 +3,39 @@
 An attempt goes on from the newest good COMMIT: highest attempt, then highest step, so that a zombie's
 never beats a later attempt's. COMMIT goes first when one is deleted. One that vanishes while it is
 restored was deleted by retention: choose again. One whose bytes are wrong is damaged: said and skipped.
+
+A person marks one that stays (KEEP, a copy of COMMIT). Nobody can delete on a condition, so whoever deletes
+looks for the mark once COMMIT is gone, and puts COMMIT back; whoever marks looks for COMMIT after the mark.
 """
 
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field
+import time
+from collections.abc import Callable, Collection, Iterable, Iterator
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from hostler.errors import DamagedError, NewerFormatError
 from hostler.records import layout
-from hostler.records.body import ROWS, TABLE, TEXT, WHOLE, Record, checked, checked_rows, decode, encode
-from hostler.records.checkpoint import parts, restorer
+from hostler.records.body import (
+    MOMENT,
+    ROWS,
+    TABLE,
+    TEXT,
+    WHOLE,
+    Record,
+    checked,
+    checked_rows,
+    decode,
+    encode,
+)
+from hostler.records.checkpoint import parts, restorer, saved_folder
 from hostler.records.checkpoint.restorer import row_of, rows_of
 from hostler.records.checkpoint.tree import hash_file, scan
 from hostler.store import NotFound, Store
 
+LOOKS, BETWEEN = 100, 0.1  # looks, and seconds between two, for a checkpoint that somebody is deleting
 SLOW = 5.0  # seconds from which on a store is one that the training may overtake
 
 
@@ -50,14 +66,25 @@ class Checkpoint:
     def finished(self) -> bool:
         return bool(self.record.get("finished"))
 
+    @property
+    def step(self) -> int:
+        """The step of the training: the library's (steps or epochs done) if one process wrote it, else the
+        highest that was logged."""
+        names = {str(row["name"]) for row in self.record["files"]}
+        tops = {mark for name in names if (mark := saved_folder.mark_of(name.partition("/")[0]))}
+        saved = max((mark for mark in tops if f"{mark.name}/{saved_folder.COMMIT}" in names), default=None)
+        if saved is None or f"{saved.name}/{saved_folder.part_name(1)}" in names:
+            return int(self.record.get("metric_step") or 0)
+        return saved.step
+
 
 def committed(store: Store, run: str) -> list[Place]:
     """All places with a COMMIT, newest first, in one listing."""
-    return _committed(entry.key for entry in store.list(layout.checkpoints(run)))
+    return places_of(entry.key for entry in store.list(layout.checkpoints(run)))
 
 
 def read(store: Store, run: str, place: Place) -> Checkpoint:
-    key = layout.commit(run, place.attempt, place.step)
+    key = _commit_key(run, place)
     return Checkpoint(run, place, commit(store.get(key).data, key))
 
 
@@ -70,6 +97,7 @@ def commit(data: bytes, key: str) -> Record:
 
 _FACTS = {
     "files": ROWS,
+    "at": MOMENT,
     "position": WHOLE,
     "positions": TABLE,
     "metric_step": WHOLE,
@@ -117,7 +145,7 @@ def save(
     record = {"run": run, "attempt": place.attempt, "step": place.step, "files": rows + theirs}
     record |= {**facts(), **more}
     guard()
-    key = layout.commit(run, place.attempt, place.step)
+    key = _commit_key(run, place)
     data = encode(record)
     store.put(key, data)
     return Checkpoint(run, place, decode(data, key))
@@ -139,10 +167,14 @@ def send(
     return rows
 
 
-def restore(store: Store, checkpoint: Checkpoint, target: Path) -> None:
-    """Bring the files back, checked, into `target`, which is replaced. NotFound if it vanished meanwhile."""
+def restore(store: Store, checkpoint: Checkpoint, target: Path, below: str = "") -> None:
+    """Bring the files back, checked, into `target`, which is replaced; of one folder of it, those `below`
+    that. NotFound if it vanished meanwhile."""
     run, place = checkpoint.run, checkpoint.place
     rows = rows_of(checkpoint.record.get("files"))
+    if below:
+        top = f"{below}/"
+        rows = [replace(row, name=row.name.removeprefix(top)) for row in rows if row.name.startswith(top)]
     staging = target.with_name(target.name + ".restoring")
     shutil.rmtree(staging, ignore_errors=True)
     staging.mkdir(parents=True)
@@ -207,26 +239,91 @@ def restore_newest(
 
 def retain(store: Store, run: str, own: int, keep: int) -> list[Place]:
     """Delete what attempt `own` may delete: its own beyond `keep`, those of earlier attempts once it has
-    `keep` good ones itself, those of later attempts never; and never one marked kept. Files of a save that
-    was cut off go like those of a checkpoint. Returns the deleted."""
+    `keep` good ones itself, those of later attempts never; and never one marked kept, by its maker or by a
+    person. Files of a save that was cut off go like those of a checkpoint, and its own as soon as a later
+    save is whole. Returns the deleted."""
     keys = [entry.key for entry in store.list(layout.checkpoints(run))]
-    good = _committed(keys)
+    good, by_hand = places_of(keys), marked(keys)
     mine = [p for p in good if p.attempt == own][:keep]
-    if not mine or len(mine) < keep:
+    if not mine:
         return []
-    older = {p for p in _places(keys) if p < mine[-1]}
-    doomed = [p for p in sorted(older, reverse=True) if p not in good or not _kept(store, run, p)]
-    for place in doomed:
-        delete(store, run, place)
-    return doomed
+    older = {p for p in _places(keys) if p < mine[-1]} if len(mine) >= keep else set[Place]()
+    older |= {p for p in _places(keys) if p < mine[0] and p.attempt == own and p not in good}
+    rest = [p for p in sorted(older, reverse=True) if p not in by_hand or p not in good]
+    doomed = [p for p in rest if p not in good or not _kept(store, run, p)]
+    return [place for place in doomed if delete(store, run, place)]
 
 
-def delete(store: Store, run: str, place: Place) -> None:
-    store.delete(layout.commit(run, place.attempt, place.step))
-    store.delete(*[entry.key for entry in store.list(layout.checkpoint(run, place.attempt, place.step))])
+def delete(store: Store, run: str, place: Place) -> bool:
+    """Delete a checkpoint; False if a person has marked it meanwhile, and all of it is there still."""
+    store.delete(_commit_key(run, place))
+    left = [entry.key for entry in store.list(layout.checkpoint(run, place.attempt, place.step))]
+    if put_back(store, run, left):
+        return False
+    store.delete(*left)
+    return True
 
 
-def _committed(keys: Iterable[str]) -> list[Place]:
+def mark(store: Store, run: str, place: Place, rest: Callable[[float], None] = time.sleep) -> bool:
+    """Mark a checkpoint as one that stays; False if it was deleted meanwhile."""
+    key, sign = _commit_key(run, place), layout.checkpoint_mark(run, place.attempt, place.step)
+    try:
+        store.put(sign, store.get(key).data)
+    except NotFound:
+        return False
+    for _ in range(LOOKS):
+        there = {entry.key for entry in store.list(layout.checkpoint(run, place.attempt, place.step))}
+        if key in there:
+            return True
+        if there <= {sign}:
+            break
+        rest(BETWEEN)  # who is deleting it puts it back, or its files go now
+    store.delete(sign)
+    return False
+
+
+def unmark(store: Store, run: str, place: Place) -> None:
+    store.delete(layout.checkpoint_mark(run, place.attempt, place.step))
+
+
+def marked(keys: Iterable[str]) -> set[Place]:
+    """Places that a person has marked, of these keys."""
+    return set(_places(key for key in keys if key.endswith("/KEEP")))
+
+
+def is_at(key: str, places: Collection[Place]) -> bool:
+    """Whether a key under checkpoints/ is of one of these places."""
+    found = layout.split_checkpoint(key) if places else None
+    return found is not None and Place(*found) in places
+
+
+def put_back(store: Store, run: str, keys: Iterable[str]) -> set[Place]:
+    """Write COMMIT again where it was deleted while a person marked the checkpoint; `keys`: all that are
+    left. Returns the places that are marked and whole."""
+    there = set(keys)
+    return {place for place in marked(there) if _put_back(store, run, place, there)}
+
+
+def _put_back(store: Store, run: str, place: Place, there: set[str]) -> bool:
+    sign, key = layout.checkpoint_mark(run, place.attempt, place.step), _commit_key(run, place)
+    try:
+        data = store.get(sign).data
+        rows = commit(data, sign)["files"]
+        if not all(part in there for row in rows if not row.get("link") for part in keys(run, place, row)):
+            return False
+    except (NotFound, DamagedError, NewerFormatError):
+        return False
+    if key not in there:
+        store.put(key, data)
+    return True
+
+
+def _commit_key(run: str, place: Place) -> str:
+    return layout.commit(run, place.attempt, place.step)
+
+
+def places_of(keys: Iterable[str]) -> list[Place]:
+    """Places with a COMMIT, of these keys, newest first."""
     return sorted(_places(key for key in keys if key.endswith("/COMMIT")), reverse=True)
 
 

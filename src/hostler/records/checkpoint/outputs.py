@@ -103,6 +103,10 @@ def before(store: Store, run: str, attempt: int) -> list[Record]:
     return read(store, places[attempt]) if attempt in places else []
 
 
+def are_there(store: Store, run: str) -> bool:
+    return bool(_commits(store, run))
+
+
 def newest(store: Store, run: str) -> tuple[int, list[dict[str, Any]]] | None:
     """(attempt, files) of the newest attempt that left something; None if none did."""
     places = _commits(store, run)

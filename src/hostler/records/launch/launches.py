@@ -67,6 +67,7 @@ class Stay:
     modified: float = 0.0
     machine: str = ""  # that it is on, where that costs before it begins
     age: float = 0.0  # of that machine, in seconds
+    price: float | None = None  # of this worker, an hour; None: as its launch says
 
 
 def new_launch() -> str:
@@ -174,6 +175,7 @@ def note(store: Store, fleet: str, number: int, one: Stay) -> None:
         "final": one.final,
         "used": round(one.used, 6),
         **({"machine": one.machine, "age": round(one.age, 3)} if one.machine else {}),
+        **({"price": one.price} if one.price is not None else {}),
     }
     store.put(layout.fleet_worker(fleet, number, one.session), encode(facts))
 
@@ -193,6 +195,7 @@ def stays(store: Store, fleet: str, number: int) -> Sequence[Stay]:
                 entry.modified,
                 str(record.get("machine", "")),
                 float(record.get("age", 0.0)),
+                None if record.get("price") is None else float(record["price"]),
             )
             found.append(stay)
     return found

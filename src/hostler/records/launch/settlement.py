@@ -68,6 +68,14 @@ def seconds(found: Sequence[Stay], now: float, timing: Timing) -> float:
     return total + sum(machines.values())
 
 
+def noted(one: Generation, found: Sequence[Stay], now: float, timing: Timing) -> float:
+    """Cost of a launch by the notes of its workers, each at its own price, or else the launch's. Pure."""
+    by_price: dict[float, list[Stay]] = {}
+    for stay in found:
+        by_price.setdefault(one.price or 0.0 if stay.price is None else stay.price, []).append(stay)
+    return sum(price * seconds(some, now, timing) / 3600 for price, some in by_price.items())
+
+
 def is_over(one: Generation, found: Sequence[Stay], gone: float | None, now: float, timing: Timing) -> bool:
     """Whether all its machines are gone for certain. Pure."""
     if any(is_there(stay, now, timing) for stay in found):
@@ -103,11 +111,13 @@ def look(store: Store, one: Generation, now: float, timing: Timing) -> Spend:
     one = replace(one, sweeps=tuple(dict.fromkeys((*one.sweeps, *joined))))
     found, gone = _seen(store, one)
     watched = launches.watched(store, one.fleet, one.number) if gone is not None else None
-    hours = max(seconds(found, now, timing), watched or 0.0) / 3600
+    lasted = seconds(found, now, timing)
+    hours = max(lasted, watched or 0.0) / 3600
+    cost = noted(one, found, now, timing) + (one.price or 0.0) * (hours - lasted / 3600)
     over = is_over(one, found, gone, now, timing)
     working = sum(is_there(stay, now, timing) for stay in found)
     used = sum(stay.used for stay in found)
-    return Spend(one, (one.price or 0.0) * hours, hours, over, used, working, joined)
+    return Spend(one, cost, hours, over, used, working, joined)
 
 
 def close_silent(store: Store, fleet: str, timing: Timing) -> None:

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
+from hostler.errors import DamagedError, NewerFormatError
 from hostler.records.body import Record
 from hostler.records.run.attempt import copy_end
 from hostler.records.run.entries import End, Entry, Outcome, Release, Reopen, StopRequest
 from hostler.records.run.log import RunKey, RunLog
 from hostler.records.run.state import RunState, fold
-from hostler.spec.states import DIVERGED, FAILED, PAUSED, QUEUED, RUNNING, STOPPED
+from hostler.spec.states import DIVERGED, FAILED, PAUSED, QUEUED, RUNNING, STOPPED, asked_to
 from hostler.store import Store
 
 Decide = Callable[[RunState], Entry | str]
@@ -43,7 +45,7 @@ def pause(store: Store, key: RunKey, by: str = "") -> str:
         if state.ended or state.state == PAUSED:
             return f"already {state.state}"
         if state.state == RUNNING:
-            return f"already asked to stop ({state.stop})" if state.stop else StopRequest("pause", by)
+            return f"already {asked_to(state.stop)}" if state.stop else StopRequest("pause", by)
         return Release(state.attempt, Outcome(PAUSED, "pause", by=by))
 
     return _append(store, key, decide)
@@ -56,7 +58,7 @@ def resume(store: Store, key: RunKey, by: str = "") -> str:
         if state.state in (STOPPED, PAUSED):
             return Reopen(by)
         if state.state == RUNNING and state.stop:
-            return "still saving to stop: resume it when it has stopped"
+            return "still saving before it stops: resume it when it has stopped"
         if not state.ended:
             return f"already {state.state}"
         return f"{state.state}: only a stopped or paused run is resumed"
@@ -83,7 +85,7 @@ def retry(
         if state.state in (QUEUED, RUNNING):
             return f"already {state.state}"
         if state.state in (STOPPED, PAUSED):
-            return f"{state.state}: hostler resume goes on with it (or --fresh, from the beginning)"
+            return f"{state.state}: hostler resume continues it (or --fresh, from the beginning)"
         return f"{state.state}: only a failed, diverged or lost run is tried again"
 
     return _append(store, key, decide)
@@ -100,17 +102,35 @@ def _stopped(state: RunState, by: str) -> End:
             host=state.host,
             started=state.first,
             cost=state.cost or None,
+            total=round(state.spent, 3) or None,
         ),
     )
+
+
+def _measured(store: Store, key: RunKey, state: RunState, outcome: Outcome) -> Outcome:
+    """With what its attempts have logged, as their own end would tell."""
+    if state.attempt <= state.fresh_from:
+        return outcome
+    from hostler.records.series import metrics  # only where a run that was started ends so
+
+    try:
+        points = metrics.read(store, key.run, state.attempt)
+    except (DamagedError, NewerFormatError):
+        return outcome
+    step = max((point.step for point in points), default=None)
+    return replace(outcome, metrics=metrics.summary(points) or None, step=step)
 
 
 def _append(store: Store, key: RunKey, decide: Decide) -> str:
     """Append what the newest state calls for; whoever was faster changes the state, so decide again."""
     run_log = RunLog(store, key)
     while True:
-        entry = decide(fold(run_log.read_on().entries))
+        state = fold(run_log.read_on().entries)
+        entry = decide(state)
         if isinstance(entry, str):
             return entry
+        if isinstance(entry, End):
+            entry = replace(entry, outcome=_measured(store, key, state, entry.outcome))
         if run_log.append(entry.record()):
             if isinstance(entry, End):
                 copy_end(store, key, run_log.head, run_log.entries[-1])

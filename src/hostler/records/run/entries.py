@@ -24,9 +24,16 @@ class Lost:
 
     attempt: int
     progress: bool
+    why: str = "lost"  # or how its platform says that it ended
+    counts: str = "lost"
+    failure: Mapping[str, Any] | None = None
+    seconds: float | None = None  # from its claim to its last heartbeat, where there is one
 
     def record(self) -> Record:
-        return {"why": "lost", "counts": "lost", "attempt": self.attempt, "progress": self.progress}
+        record: Record = {"why": self.why, "counts": self.counts, "attempt": self.attempt}
+        record["progress"] = self.progress
+        record |= {"failure": dict(self.failure)} if self.failure else {}
+        return record if self.seconds is None else {**record, "seconds": self.seconds}
 
 
 @dataclass(frozen=True)
@@ -62,10 +69,12 @@ class Outcome:
     exit: int | None = None  # code, or minus the signal
     result: Any = None
     seconds: float | None = None  # of this attempt
-    total: float | None = None  # of all attempts since the run was last reopened
+    total: float | None = None  # of all attempts, the lost ones too
     cost: float | None = None  # of all attempts
     metrics: Mapping[str, Any] | None = None
     step: int | None = None
+    kept: Mapping[str, Any] | None = None  # metric → goal, value and step of the best state that is kept
+    means: Mapping[str, Any] | None = None  # metric → the mean of its last values, and of how many
     restored: str | None = None  # the checkpoint that the attempt went on from
     host: str | None = None
     attempts: int | None = None

@@ -4,12 +4,17 @@ params.json      the parameters                              worker → process
 stop.json        a stop request with its reason              worker → process
 joined.json      the process uses the library                process → worker
 chosen.json      parameters that the process chose itself    process → worker
+best.json        values whose state it keeps as the best     process → worker
+early.json       why it ended before it was through          process → worker
 finished.json    finish() was called, with the summary       process → worker
 left.json        it ended itself without finish: diverged      process → worker
 seat.json        it has left a process that it shared          process → worker
 metrics.bin      packed points, appended                     process → worker
 output.log       what it printed                             process → worker
 script.json      whose folder it is: store, run, process     script by hand → readers
+attempt.json     whose folder it is: run, attempt, session   worker → the next worker on this machine
+files.json       files of work/ before the process began     worker → the next worker on this machine
+rested.json      its checkpoint files that are complete      saver → whoever delivers what a killed one left
 process.json     who runs, exit.json how it ended            supervisor → worker
 checkpoint/ output/ data/ work/                              the run's own folders
 root/work/                                                   in place of work/, where data lies beside it
@@ -25,6 +30,7 @@ from pathlib import Path
 from typing import Any
 
 from hostler.frozen import dataclass
+from hostler.spec import scalars
 from hostler.spec.names import WORK
 
 
@@ -48,6 +54,14 @@ class Handoff:
     @cached_property
     def chosen(self) -> Path:
         return self.folder / "chosen.json"
+
+    @cached_property
+    def best(self) -> Path:
+        return self.folder / "best.json"
+
+    @cached_property
+    def early(self) -> Path:
+        return self.folder / "early.json"
 
     @cached_property
     def atomic(self) -> Path:
@@ -74,6 +88,18 @@ class Handoff:
         return self.folder / "script.json"
 
     @cached_property
+    def attempt(self) -> Path:
+        return self.folder / "attempt.json"
+
+    @cached_property
+    def files(self) -> Path:
+        return self.folder / "files.json"
+
+    @cached_property
+    def rested(self) -> Path:
+        return self.folder / "rested.json"
+
+    @cached_property
     def log(self) -> Path:
         return self.folder / "output.log"
 
@@ -97,7 +123,7 @@ class Handoff:
         self.folder.mkdir(parents=True, exist_ok=True)
         for folder in (self.checkpoint, self.output):
             folder.mkdir(exist_ok=True)
-        write(self.params, dict(params))
+        _put(self.params, scalars.for_yaml(json.dumps(dict(params), default=str)))
 
     def request_stop(self, reason: str) -> None:
         write(self.stop, {"reason": reason})
@@ -105,10 +131,14 @@ class Handoff:
 
 def write(path: Path | str, value: Any) -> None:
     """Whole or not at all: a reader never sees half of it."""
+    _put(path, json.dumps(value, default=str))
+
+
+def _put(path: Path | str, text: str) -> None:
     folder, name = os.path.split(path)
     temporary = f"{folder}/.{name}.{os.getpid()}"
     with open(temporary, "wb", buffering=0) as file:
-        file.write(json.dumps(value, default=str).encode())
+        file.write(text.encode())
     os.replace(temporary, path)
 
 

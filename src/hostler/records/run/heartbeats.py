@@ -29,6 +29,7 @@ from hostler.records.body import (
     decode,
     encode,
 )
+from hostler.records.run import log
 from hostler.spec.names import is_part
 from hostler.store import NotFound, Store
 from hostler.store.base import Entry
@@ -48,6 +49,11 @@ def etags(store: Store) -> dict[str, str]:
     return {session: entry.etag for session, entry in _beats(store)}
 
 
+def entries(store: Store) -> dict[str, Entry]:
+    """session → its heartbeat's etag and time, in one listing."""
+    return dict(_beats(store))
+
+
 def read(store: Store, session: str) -> Record | None:
     key = layout.alive(session)
     try:
@@ -57,10 +63,24 @@ def read(store: Store, session: str) -> Record | None:
     for run in (record.get("runs") or {}).values():
         checked_rows([run], _OF_RUN, key)
         check_numbers(run.get("metrics") or {}, key)
+        for total in checked_rows(list((run.get("best") or {}).values()), {}, key):
+            check_numbers(total, key)
+        log.check_tables({"kept": run.get("kept")}, key)
     return record
 
 
-_FIELDS = {"runs": TABLE, "only": ROWS, "host": TEXT, "at": MOMENT}
+def lasted(store: Store, claim: Record) -> float | None:
+    """Seconds from a claim to its holder's last heartbeat, by the holder's clock; None if there is none."""
+    session, began = claim.get("session"), claim.get("at")
+    try:
+        beat = read(store, session) if session else None
+    except (DamagedError, NewerFormatError):
+        return None
+    ended = (beat or {}).get("at")
+    return round(max(0.0, ended - began), 3) if ended and began else None
+
+
+_FIELDS = {"runs": TABLE, "only": ROWS, "host": TEXT, "at": MOMENT, "room": TABLE}
 _OF_RUN = {
     "metrics": TABLE,
     "step": WHOLE,
@@ -68,6 +88,8 @@ _OF_RUN = {
     "together": WHOLE,
     "attempt": WHOLE,
     "trackers": TABLE,
+    "best": TABLE,
+    "kept": TABLE,
 }
 
 
@@ -96,19 +118,30 @@ class Watch:
 
     lease: float
     beating: frozenset[str] = frozenset()  # as of the last read
+    stale: frozenset[str] = frozenset()
     _last: float | None = None
     _since: dict[str, tuple[str, float]] = field(default_factory=dict)  # session → (etag, first stamp)
 
-    def observe(self, stamp: float, seen: Mapping[str, str], sessions: Iterable[str]) -> set[str]:
+    def observe(self, stamp: float, seen: Mapping[str, str], sessions: Iterable[str]) -> frozenset[str]:
         """Take a read of all heartbeats, stamped before it was sent. `sessions` are those of interest;
-        one without a heartbeat is a heartbeat standing still. Returns the stale ones."""
+        one without a heartbeat is a heartbeat standing still. Returns the stale ones. A read that a later
+        one has overtaken says nothing."""
+        if self._last is not None and stamp < self._last:
+            return self.stale
         if self._last is not None and stamp - self._last > self.lease / 4:
             self._since, self.beating = {}, frozenset()
         self._last = stamp
         before = self._since
         self._since = {s: self._first_stamp(s, seen.get(s, ""), stamp) for s in sessions}
         self.beating = frozenset(s for s in self._since if self._beats(s, before.get(s), stamp))
-        return {s for s, (_, first) in self._since.items() if stamp - first >= self.lease}
+        self.stale = frozenset(s for s, still in self.still.items() if still >= self.lease)
+        return self.stale
+
+    @property
+    def still(self) -> dict[str, float]:
+        """session → seconds for which its heartbeat was seen to stand still, as of the last read."""
+        last = self._last or 0.0
+        return {session: last - first for session, (_, first) in self._since.items()}
 
     def _first_stamp(self, session: str, etag: str, stamp: float) -> tuple[str, float]:
         known = self._since.get(session)

@@ -8,13 +8,16 @@ from typing import Any
 
 from hostler.records.body import Record
 from hostler.records.run import log
+from hostler.spec.states import PAUSED, asked_to, stop_reason
 
 
 @dataclass(frozen=True)
 class Try:
-    """An attempt: its holder, its duration and its end. `number` is that of its claim."""
+    """An attempt: its holder, its duration and its end. `number` is that of its claim; people count
+    attempts by `ordinal`: 1, 2, 3."""
 
     number: int
+    ordinal: int = 1
     host: str = ""
     session: str = ""
     started: float = 0.0
@@ -35,7 +38,8 @@ class Try:
         if self.outcome == "queued":
             return self.why or "given back"
         plain = self.why in ("", "person", "pause", self.outcome)
-        return self.outcome if plain else f"{self.outcome}: {self.why}"
+        why = stop_reason(self.why) if self.outcome == PAUSED else self.why
+        return self.outcome if plain else f"{self.outcome}: {why}"
 
 
 @dataclass(frozen=True)
@@ -54,8 +58,12 @@ def tries(entries: Sequence[Record]) -> list[Try]:
         kind = entry["kind"]
         if kind == log.CLAIM:
             if found and found[-1].ended is None:
-                found[-1] = replace(found[-1], outcome="lost", ended=entry.get("at"))
-            found.append(_begun(k, entry))
+                after = entry.get("after") or {}
+                why, lasted = str(after.get("why") or "lost"), after.get("seconds")
+                found[-1] = replace(found[-1], outcome="lost", ended=entry.get("at"), seconds=lasted)
+                if why != "lost":  # its platform told more
+                    found[-1] = replace(found[-1], outcome="queued", why=why, failure=after.get("failure"))
+            found.append(_begun(k, len(found) + 1, entry))
         elif kind in (log.RELEASE, log.END) and found and found[-1].ended is None:
             found[-1] = _closed(found[-1], entry)
     return found
@@ -66,9 +74,8 @@ def events(entries: Sequence[Record]) -> list[Event]:
     for k, entry in enumerate(entries, start=1):
         what = _EVENTS.get(entry["kind"])
         if what:
-            reason = entry.get("reason")
-            text = f"{what} ({reason})" if reason and reason != "person" else what
-            found.append(Event(k, entry.get("at", 0.0), text, str(entry.get("by") or "")))
+            what = asked_to(entry["reason"]) if entry.get("reason") else what
+            found.append(Event(k, entry.get("at", 0.0), what, str(entry.get("by") or "")))
     return found
 
 
@@ -93,10 +100,14 @@ def unkept(entries: Sequence[Record]) -> list[str]:
 _EVENTS = {log.STOP_REQUEST: "asked to stop", log.REOPEN: "queued again"}
 
 
-def _begun(k: int, entry: Record) -> Try:
-    return Try(
-        k, host=entry.get("host") or "", session=entry.get("session") or "", started=entry.get("at", 0.0)
-    )
+def _begun(k: int, ordinal: int, entry: Record) -> Try:
+    host, session = entry.get("host") or "", entry.get("session") or ""
+    return Try(k, ordinal, host, session, entry.get("at", 0.0))
+
+
+def ordinal(entries: Sequence[Record], number: int) -> int:
+    """The place among the run's attempts of the one with this claim: 1, 2, 3."""
+    return sum(entry["kind"] == log.CLAIM for entry in entries[:number])
 
 
 def _kind(failure: Any) -> str:

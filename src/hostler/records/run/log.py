@@ -5,6 +5,11 @@ Entries are immutable, so one that was read once is never read again. State is a
 
 from __future__ import annotations
 
+import string
+from collections.abc import Iterable, Sequence
+from math import isnan
+from typing import Any
+
 from hostler.errors import DamagedError
 from hostler.frozen import dataclass
 from hostler.records import layout
@@ -20,11 +25,13 @@ from hostler.records.body import (
     Record,
     check_numbers,
     checked,
+    checked_rows,
     decode,
     encode,
 )
 from hostler.spec.states import ENDED, PAUSED, QUEUED
 from hostler.store import NotFound, Store
+from hostler.store.base import keys
 
 CLAIM = "claim"
 RELEASE = "release"
@@ -62,12 +69,35 @@ def index_of(run: str) -> int:
 def heads(store: Store, sweep: str, after: str = "") -> dict[str, int]:
     """run → number of the newest entry of its log, in one listing of the keys after this one."""
     at = len(layout.logs_of(sweep))
-    last: dict[str, str] = {}
-    for entry in store.list(layout.logs_of(sweep), after):
-        run, _, rest = entry.key[at:].rpartition("-")
-        if layout.is_entry_number(rest):
-            last[run] = rest  # of a run's entries the newest comes last
-    return {run: int(rest[:-5]) for run, rest in last.items() if layout.is_run(run)}
+    return newest_of([key[at:] for key in keys(store, layout.logs_of(sweep), after)])
+
+
+_ENTRY = len("-000001.json")
+_LETTERS = frozenset(string.ascii_letters + string.digits + "._=+,@-")  # of a run's id, as `is_part` has them
+
+
+def newest_of(names: Sequence[str]) -> dict[str, int]:
+    """run → the number of its newest entry, of names under log/ in their order; strays are passed over.
+    There are tens of thousands: where all end alike, as they do without strays, none is taken apart alone.
+    Pure."""
+    ends = {name[-_ENTRY:] for name in names}
+    if all(end[:1] == "-" and layout.is_entry_number(end[1:]) for end in ends):
+        numbers = {end: int(end[1:-5]) for end in ends}
+        last = {name[:-_ENTRY]: numbers[name[-_ENTRY:]] for name in names}  # of a run the newest comes last
+    else:
+        parts = [name.rpartition("-") for name in names]
+        last = {run: int(rest[:-5]) for run, _, rest in parts if layout.is_entry_number(rest)}
+    legal = _LETTERS.issuperset("".join(last))
+    if legal and all(run[7:8] == "-" and run[:7].isdecimal() and len(run) <= 200 for run in last):
+        return last
+    return {run: k for run, k in last.items() if layout.is_run(run)}
+
+
+def head(store: Store, key: RunKey) -> int:
+    """Number of the newest entry of one run's log; 0 if it has none."""
+    prefix = f"{layout.logs_of(key.sweep)}{key.run}-"
+    rests = [entry.key[len(prefix) :] for entry in store.list(prefix)]
+    return max((int(rest[:-5]) for rest in rests if layout.is_entry_number(rest)), default=0)
 
 
 def closes(entry: Record) -> bool:
@@ -94,16 +124,46 @@ def parse_entry(data: bytes, key: str) -> Record:
             if type(total) is not dict or "last" not in total:
                 raise DamagedError(f"{key} is damaged: a metric of it has no values", HINT)
             check_numbers(total, key)
-    for name in record.keys() & _TABLES.keys():
-        _check_table(record[name] or {}, name, key)
+    check_tables(record, key)
     return record
 
 
+def check_tables(record: Record, key: str) -> None:
+    """DamagedError unless the tables in these fields hold what hostler writes there."""
+    for name in record.keys() & _TABLES.keys():
+        _check_table(record[name] or {}, name, key)
+
+
+def check_block(name: str, cells: Sequence[Any], key: str) -> None:
+    """The same of a column of numbers of one type: if the least and the largest fit, so do all between."""
+    kinds, fits = FIELDS[name]
+    if not cells:
+        return
+    ordered = not isnan(sum(cells)) and type(cells[0]) in kinds and name not in _TABLES
+    if not ordered or (fits is not None and not (fits(min(cells)) and fits(max(cells)))):
+        check_cells(name, cells, key)  # which names it, or finds that all is well
+
+
+def check_cells(name: str, cells: Iterable[Any], key: str) -> None:
+    """DamagedError unless all of these may be the value of a field: a column of many entries at once."""
+    kinds, fits = FIELDS[name]
+    for cell in cells:
+        if type(cell) not in kinds or (fits is not None and cell is not None and not fits(cell)):
+            checked({name: cell}, FIELDS, key)  # which names it
+        if cell and name in _TABLES:
+            _check_table(cell, name, key)
+
+
 def _check_table(table: Record, name: str, key: str) -> None:
-    if name == "use":
+    if name in ("use", "phases"):
         check_numbers(table, key)
+    elif name in _BY_METRIC:
+        for row in checked_rows(list(table.values()), _TABLES[name], key, [*_TABLES[name], "value"]):
+            check_numbers({"value": row["value"]}, key)
     elif checked(table, _TABLES[name], f"{key}: {name}").get("counts") not in _COUNTED:
         raise DamagedError(f"{key} is not an entry of a run's log", HINT)
+    if name == "after" and table.get("failure"):
+        _check_table(table["failure"], "failure", key)
 
 
 _COUNTED = (None, "failures", "tempfail", "lost")
@@ -117,6 +177,7 @@ FIELDS: dict[str, Field] = {
     "session": PART,
     "host": TEXT,
     "step": WHOLE,
+    "rung": WHOLE,
     "seconds": NUMBER,
     "total": NUMBER,
     "started": MOMENT,
@@ -133,18 +194,32 @@ FIELDS: dict[str, Field] = {
     "config": TABLE,
     "metrics": TABLE,
     "use": TABLE,
+    "phases": TABLE,
     "trackers": TABLE,
     "together": WHOLE,
     "until": WHOLE,
     "after": TABLE,
     "source": TABLE,
     "ran": TABLE,
+    "kept": TABLE,
+    "means": TABLE,
 }
+_BY_METRIC = ("kept", "means")  # metric → table
 _TABLES: dict[str, dict[str, Field]] = {
-    "after": {"counts": TEXT, "signature": TEXT, "attempt": WHOLE},
+    "after": {
+        "counts": TEXT,
+        "signature": TEXT,
+        "attempt": WHOLE,
+        "failure": TABLE,
+        "why": TEXT,
+        "seconds": NUMBER,
+    },
     "failure": {"kind": TEXT, "message": TEXT, "advice": TEXT, "traceback": TEXT},
     "ran": {"facts": PART},
     "use": {},
+    "phases": {},
+    "kept": {"goal": TEXT, "step": WHOLE},
+    "means": {"of": WHOLE},
 }
 
 

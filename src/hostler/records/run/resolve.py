@@ -1,4 +1,5 @@
-"""Resolves the name a person types to runs: an id, a sweep, sweep/index, or the beginning of one."""
+"""Resolves the name a person types to runs: an id, a sweep, sweep/index, or the beginning of one; and the
+step of a checkpoint after it (`grid/3@150000`, `@best`, `@last`)."""
 
 from __future__ import annotations
 
@@ -9,6 +10,7 @@ from hostler.records.run.log import RunKey
 from hostler.records.sweep import sweeps
 from hostler.spec.job import Job
 from hostler.spec.names import slug
+from hostler.spec.space.reference import Step, split_step
 from hostler.store import Store
 
 MORE = "type more of the name"
@@ -23,20 +25,50 @@ def runs(store: Store, word: str) -> list[RunKey]:
 
 def run(store: Store, word: str) -> RunKey:
     """The one run a word means."""
-    found = runs(store, word)
-    if not found:
+    return one(store, word)[1]
+
+
+def one(store: Store, word: str) -> tuple[Job, RunKey]:
+    """The same with its sweep's spec."""
+    job, index = find(store, word)
+    if index is None and not job.count:
         raise MissingError(f"{word!r} is a sweep that has no runs yet", hint=f"hostler status {word}")
-    if len(found) > 1:
+    if index is None and job.count > 1:
         raise UsageError(
-            f"{word!r} is a sweep of {len(found)} runs",
-            hint=f"name one of them: {word}/0 … {word}/{len(found) - 1}",
+            f"{word!r} is a sweep of {job.count} runs",
+            hint=f"name one of them: {word}/0 … {word}/{job.count - 1}",
         )
-    return found[0]
+    return job, RunKey(job.name, job.run_id(index or 0))
+
+
+def with_step(store: Store, word: str) -> tuple[str, Step | None]:
+    """The name of a word like `grid/3@150000`, and the step; None if it has none."""
+    if "@" not in word or {word, slug(word)} & set(sweeps.names(store)):
+        return word, None
+    name, step = split_step(word)
+    if step is None:
+        name, _, text = word.rpartition("@")
+        hint = f"{name}@150000, {name}@best or {name}@last"
+        raise UsageError(f"{word}: {text!r} is not a step of a run", hint=hint)
+    return name, step
 
 
 def sweep(store: Store, word: str) -> str:
     """The sweep a word means; a run's name means its sweep."""
     return find(store, word)[0].name
+
+
+def newest(store: Store, *, swept: bool = False) -> str | None:
+    """The sweep that was submitted last, by the store's clock; None if there is none. Sweeps that lie wholly
+    in the trash do not count. `swept`: those of a sweep file alone."""
+    times = {name: sweeps.last_submitted(store, name) for name in sweeps.names(store)}
+    for name in sorted(filter(times.get, times), key=lambda name: (times[name], name), reverse=True):
+        job = sweeps.load(store, name)
+        gone = sweeps.trashed(store, name)
+        given_up = bool(gone) and not job.chooses and gone.keys() >= set(sweeps.run_ids(job))
+        if not given_up and (job.method or not swept):
+            return name
+    return None
 
 
 def find(store: Store, word: str) -> tuple[Job, int | None]:

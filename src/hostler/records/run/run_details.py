@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
 from hostler.errors import DamagedError, NewerFormatError
 from hostler.records import defaults, layout
 from hostler.records.body import Record
-from hostler.records.checkpoint import checkpoints, outputs
-from hostler.records.rows import Row, rows
+from hostler.records.checkpoint import outputs, selection
+from hostler.records.checkpoint.selection import KeptCheckpoint
+from hostler.records.rows import Row, row_by_key
 from hostler.records.run import surroundings, tracked
 from hostler.records.run.history import Event, Try, events, tries, unkept
 from hostler.records.run.log import RunKey, RunLog
 from hostler.records.run.state import RunState, fold
 from hostler.records.run.tracked import Tracked
 from hostler.records.series import metrics
+from hostler.records.series.metrics import Fragment, FragmentCache
 from hostler.records.series.points import Point
 from hostler.records.sweep import sweeps
 from hostler.spec.job import Job
@@ -28,12 +30,16 @@ A = TypeVar("A")
 
 @dataclass(frozen=True)
 class CheckpointDetails:
-    """A committed checkpoint: its name (attempt-step), files and bytes."""
+    """A committed checkpoint: its name (attempt-number), files and bytes."""
 
     name: str
     files: int
     size: int
     finished: bool
+    step: int
+    value: float | None  # of the run's metric, at that step
+    saved: float | None  # when, by its writer's clock
+    kept: bool  # retention passes it over
 
 
 @dataclass(frozen=True)
@@ -53,16 +59,19 @@ class Dossier:
     recognised: list[str]  # metrics that were read from its output
 
 
-def read(store: Store, key: RunKey, say: Say = lambda line: None) -> Dossier:
-    """Read the details of a run that exists. What cannot be read is said, and left out."""
-    entries = readable(RunLog(store, key), say).entries
+def read(store: Store, key: RunKey, say: Say = lambda line: None, job: Job | None = None) -> Dossier:
+    """Read the details of a run that exists. What cannot be read is said, and left out. `job`: its sweep's
+    spec, where it has been read already."""
+    run_log = RunLog(store, key)
+    whole = _whole(lambda: bool(run_log.read_on()), False, say)
+    entries = run_log.entries
     state = fold(entries)
-    found = rows(store, [key.sweep], trash=True, say=_Own(key, say))
-    row = next((row for row in found if row.id == key.run), None)
+    job = job or sweeps.load(store, key.sweep)
+    row = row_by_key(store, job, key, _Own(key, say), run_log.head if whole else 0)
     if row is None:
         raise DamagedError(f"{key.run} cannot be shown: its records are damaged", "was one edited by hand?")
-    job = sweeps.load(store, key.sweep)
     numbers = [attempt.number for attempt in tries(entries)][::-1]
+    fragments = _whole(lambda: FragmentCache().update(store, key.run), list[Fragment](), say)
 
     def ran_on(attempt: int) -> Record | None:
         return _whole(lambda: surroundings.of_attempt(store, key.run, attempt, entries), None, say)
@@ -73,8 +82,8 @@ def read(store: Store, key: RunKey, say: Say = lambda line: None) -> Dossier:
         job=sweeps.with_source(job, state),
         tries=tries(entries),
         events=events(entries),
-        metrics=_metrics(store, key, state, say),
-        checkpoints=_saved(store, key.run, say),
+        metrics=_metrics(fragments, state),
+        checkpoints=[_saved(one) for one in selection.kept(store, key.run, job.metric, fragments, say)],
         outputs=_whole(lambda: _outputs(store, key.run, numbers), [], say),
         unkept=unkept(entries),
         environment=next(filter(None, map(ran_on, numbers)), None),
@@ -121,30 +130,21 @@ def _chosen(store: Store, job: Job, row: Row, entries: Iterable[Record]) -> Reco
     return {name: value for name, value in told.items() if name not in usual or usual[name] != value}
 
 
-def _metrics(store: Store, key: RunKey, state: RunState, say: Say) -> dict[str, dict[str, float]]:
+def _metrics(fragments: Sequence[Fragment], state: RunState) -> dict[str, dict[str, float]]:
     """Its curves in short; the end knows what one used that was over before the first sample."""
     end = state.end or {}
-    none = list[Point]()
-    points = _whole(lambda: metrics.read(store, key.run, state.attempt), none, say)
-    found = metrics.summary(points) or end.get("metrics") or {}
+    found = metrics.summary(metrics.chain(fragments, state.attempt)) or end.get("metrics") or {}
     return {**metrics.summary([Point(end.get("step") or 0, 0.0, end.get("use") or {})]), **found}
 
 
-def _saved(store: Store, run: str, say: Say) -> list[CheckpointDetails]:
-    found = []
-    for place in checkpoints.committed(store, run):
-        try:
-            one = checkpoints.read(store, run, place)
-        except NotFound:  # retention was faster
-            continue
-        except (DamagedError, NewerFormatError) as error:
-            say(str(error))
-            continue
-        files = one.record.get("files", [])
-        found.append(
-            CheckpointDetails(place.name, len(files), sum(f.get("size") or 0 for f in files), one.finished)
-        )
-    return found
+def _saved(one: KeptCheckpoint) -> CheckpointDetails:
+    record = one.checkpoint.record
+    files = record["files"]
+    size = sum(row.get("size") or 0 for row in files)
+    moment = record.get("at")
+    return CheckpointDetails(
+        one.place.name, len(files), size, one.checkpoint.finished, one.step, one.value, moment, one.stays
+    )
 
 
 def _outputs(store: Store, run: str, attempts: Iterable[int]) -> list[Record]:

@@ -53,6 +53,7 @@ class RunState:
     since: float = 0.0  # when the newest entry was written, by its writer's clock
     first: float = 0.0  # when the first claim was written
     seconds: float = 0.0  # spent by attempts that gave the run back, since the last reopen
+    spent: float = 0.0  # by all attempts that are over, the lost ones too
     cost: float = 0.0  # of all attempts that said what they cost
     paused_by: str = ""  # while paused: the reason
     until: int = 0  # a pruner has let it go on up to this step
@@ -96,9 +97,11 @@ def _claim(state: RunState, entry: Record, k: int) -> RunState:
         stop=None,
         end=None,
         tally=count(state.tally, lost) if lost else state.tally,
+        failure=(lost or {}).get("failure") or state.failure,
         first=state.first or entry.get("at", 0.0),
         paused_by="",
         until=max(state.until, entry.get("until") or 0),
+        spent=state.spent + ((lost or {}).get("seconds") or 0.0),
     )
 
 
@@ -116,6 +119,7 @@ def _release(state: RunState, entry: Record, k: int) -> RunState:
         suspects=suspects,
         failure=entry.get("failure") or state.failure,
         seconds=state.seconds + entry.get("seconds", 0.0),
+        spent=state.spent + (entry.get("seconds") or 0.0),
         cost=entry.get("cost") or state.cost,  # it says what all attempts so far have cost
         paused_by=str(entry.get("why") or "") if entry.get("then") == PAUSED else "",
     )
@@ -132,6 +136,7 @@ def _end(state: RunState, entry: Record, k: int) -> RunState:
         session=None,
         stop=None,
         end=entry,
+        spent=entry.get("total") or state.spent + (entry.get("seconds") or 0.0),
         cost=entry.get("cost") or state.cost,
         failure=entry.get("failure") or state.failure,
     )

@@ -20,9 +20,19 @@ class LogWriter:
         self._store.put(key, data)
         self._sequence += 1
 
+    def go_on(self) -> bytes:
+        """Go on after what this attempt's writer, which is dead, has brought into the store: that text."""
+        text: list[bytes] = []
+        for entry in self._store.list(layout.logs(self._run)):
+            attempt, rank, sequence = layout.split_fragment(entry.key) or (0, 0, 0)
+            if (attempt, rank) == (self._attempt, self._rank):
+                text.append(self._store.get(entry.key).data)
+                self._sequence = sequence + 1
+        return b"".join(text)
+
 
 @dataclass(frozen=True)
-class Piece:
+class LogPiece:
     attempt: int
     data: bytes
 
@@ -47,7 +57,7 @@ class LogReader:
         for key in keys:
             self._passed(key)
 
-    def read(self) -> Iterator[Piece]:
+    def read(self) -> Iterator[LogPiece]:
         """New pieces: of nodes whose names come before the last one read, then in name order."""
         attempt, last = max(self._ends, default=(0, 0))
         for rank in range(last):
@@ -55,11 +65,11 @@ class LogReader:
             yield from self._read(first[: first.rindex("-")], self._ends.get((attempt, rank), ""))
         yield from self._read(layout.logs(self._run), self._after)
 
-    def _read(self, prefix: str, after: str) -> Iterator[Piece]:
+    def _read(self, prefix: str, after: str) -> Iterator[LogPiece]:
         for entry in self._store.list(prefix, after):
             if attempt := self._wants(entry.key):
                 try:
-                    yield Piece(attempt, self._store.get(entry.key).data)
+                    yield LogPiece(attempt, self._store.get(entry.key).data)
                 except NotFound:
                     continue
             self._passed(entry.key)

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import os
+from array import array
 from collections.abc import Mapping, Sequence
 from itertools import chain
+from math import nan
 from typing import Any
 
 from hostler.records.series import segments
 from hostler.records.series.columns import Blocks, Column, values
-from hostler.records.series.segments import PARTS, Segment, Sparse
+from hostler.records.series.segments import PARTS, STEPS, Segment, Sparse
 
 
 def merge(
@@ -89,10 +91,8 @@ class _Merging:
         there = [(base, part) for base, part in self.based() if name in part.header["totals"]]
         found = [(base, part, part.header["totals"][name]) for base, part in there]
         rows = self._rows([(base, part, total["rows"]) for base, part, total in found])
-        return {
-            "rows": rows,
-            **{p: self.blocks.raw("f", [_cut(total[p], part) for _, part, total in found]) for p in PARTS},
-        }
+        noted = {p: [_noted(total, p, part) for _, part, total in found] for p in (*PARTS, *STEPS)}
+        return {"rows": rows, **{p: self.blocks.raw("f", cut) for p, cut in noted.items()}}
 
     def tracks(self) -> list[dict[str, Any]]:
         groups: dict[tuple[str, ...], list[tuple[int, Segment, Mapping[str, Any]]]] = {}
@@ -118,6 +118,13 @@ class _Merging:
                 for n in range(len(names))
             ],
         }
+
+
+def _noted(total: Mapping[str, Any], name: str, part: Segment) -> memoryview:
+    """A part of a metric's totals; NaN for all rows where an older hostler has not noted it."""
+    if name in total:
+        return _cut(total[name], part)
+    return memoryview(array("d", [nan] * total[PARTS[0]][2]).tobytes())
 
 
 def _cut(column: Column, part: Segment) -> memoryview:

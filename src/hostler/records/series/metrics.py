@@ -14,7 +14,7 @@ import json
 import math
 import os
 import struct
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import field
 from typing import Any
 
@@ -193,6 +193,11 @@ def chain(fragments: Sequence[Fragment], attempt: int) -> list[Point]:
     return join([_covered(own, upto) for own, upto in _links(fragments, attempt)][::-1])
 
 
+def covered(fragments: Sequence[Fragment], by: Origin) -> list[Point]:
+    """Points that a checkpoint covers, and those on the chain that leads back from it, oldest first. Pure."""
+    return join([_covered(own, upto) for own, upto in _links(fragments, by.attempt, by)][::-1])
+
+
 def lineage(fragments: Sequence[Fragment], attempt: int) -> list[int]:
     """The attempts of that chain, oldest first; the first of them may have measured nothing. Pure."""
     links = list(_links(fragments, attempt))
@@ -201,13 +206,16 @@ def lineage(fragments: Sequence[Fragment], attempt: int) -> list[int]:
     return [*([first.attempt] if first and first.attempt < found[-1] else []), *found[::-1]]
 
 
-def _links(fragments: Sequence[Fragment], attempt: int) -> Iterator[tuple[list[Fragment], Origin | None]]:
-    """Fragments of each attempt on the chain, newest first, and the checkpoint that the next went on from."""
+def _links(
+    fragments: Sequence[Fragment], attempt: int, upto: Origin | None = None
+) -> Iterator[tuple[list[Fragment], Origin | None]]:
+    """Fragments of each attempt on the chain, newest first, and the checkpoint that the next went on from;
+    `upto`: the checkpoint of the newest that the chain leads back from."""
     by_attempt: dict[int, list[Fragment]] = {}
     for fragment in fragments:
         by_attempt.setdefault(fragment.attempt, []).append(fragment)
-    attempt = max((a for a in by_attempt if a <= attempt), default=0)
-    upto: Origin | None = None
+    newest = max((a for a in by_attempt if a <= attempt), default=0)
+    attempt, upto = newest, upto if newest == attempt else None
     while attempt in by_attempt:
         own = by_attempt[attempt]
         yield own, upto
@@ -251,16 +259,19 @@ def _without(point: Point, seen: set[tuple[str, int]]) -> Point:
 
 
 def summary(points: Sequence[Point]) -> dict[str, dict[str, float]]:
-    """Per metric: last, min, max (of those that are numbers), and the step of the last."""
+    """Per metric: last, min, max (of those that are numbers), and the step of each: the first that had it."""
     found: dict[str, dict[str, float]] = {}
     for point in points:
+        step = point.step
         for name, value in point.values.items():
-            row = found.setdefault(name, {"min": value, "max": value})
-            if value < row["min"] or math.isnan(row["min"]):
-                row["min"] = value
+            row = found.get(name)
+            if row is None:
+                row = found[name] = {"min": value, "min_step": step, "max": value, "max_step": step}
+            elif value < row["min"] or math.isnan(row["min"]):
+                row["min"], row["min_step"] = value, step
             if value > row["max"] or math.isnan(row["max"]):
-                row["max"] = value
-            row["last"], row["step"] = value, point.step
+                row["max"], row["max_step"] = value, step
+            row["last"], row["step"] = value, step
     return found
 
 
@@ -270,14 +281,22 @@ def add_up(
     """The summary of two stretches of one curve, from theirs."""
     found = {name: dict(row) for name, row in before.items()}
     for name, row in then.items():
-        old = found.get(name, row)
-        low, high = _least(old["min"], row["min"], min), _least(old["max"], row["max"], max)
-        found[name] = {**row, "min": low, "max": high}
+        found[name] = dict(row)
+        if name in before:
+            old = before[name]
+            if not (row["min"] < old["min"] or math.isnan(old["min"])):
+                _take(found[name], old, "min")
+            if not (row["max"] > old["max"] or math.isnan(old["max"])):
+                _take(found[name], old, "max")
     return found
 
 
-def _least(one: float, other: float, choose: Callable[[float, float], float]) -> float:
-    return one if math.isnan(other) else other if math.isnan(one) else choose(one, other)
+def _take(row: dict[str, float], old: Mapping[str, float], part: str) -> None:
+    """Take the least or the largest value with its step, which an older hostler has not noted."""
+    row[part] = old[part]
+    row.pop(f"{part}_step", None)
+    if f"{part}_step" in old:
+        row[f"{part}_step"] = old[f"{part}_step"]
 
 
 def fragment(header: Mapping[str, object], packed: bytes) -> bytes:

@@ -46,7 +46,14 @@ def read(
 ) -> dict[int, Segment]:
     """All segments but those with these numbers. One that is damaged is said, and passed over: a segment is
     only a copy."""
-    found, have = {}, set(known)
+    return dict(each(store, sweep, known, say))
+
+
+def each(
+    store: Store, sweep: str, known: Iterable[int] = (), say: Callable[[str], None] = lambda line: None
+) -> Iterator[tuple[int, Segment]]:
+    """The same one by one: none is held that the reader lets go."""
+    have = set(known)
     for entry in store.list(layout.segments(sweep)):
         n = segments.number_of(entry.key)
         if n in have or not n:
@@ -54,21 +61,27 @@ def read(
         try:
             segment = segments.decode(store.get(entry.key).data, entry.key)
             segment.check_facts(entry.key)
-            found[n] = segment
+            yield n, segment
         except NotFound:  # deleted right now
             continue
         except (DamagedError, NewerFormatError) as error:
             say(str(error))
-    return found
 
 
 def ends(
-    store: Store, sweep: str, newest: Mapping[str, int], say: Callable[[str], None] = lambda line: None
+    store: Store,
+    sweep: str,
+    newest: Mapping[str, int],
+    say: Callable[[str], None] = lambda line: None,
+    *,
+    ranked_by: str | None = None,
 ) -> dict[str, Record]:
-    """run → its end, of those that are in a segment and whose newest entry is that end."""
+    """run → its end, of those that are in a segment and whose newest entry is that end: with the last value
+    of each metric, and all that is known of the one that runs are ranked by."""
     found: dict[str, Record] = {}
+    whole = () if ranked_by is None else (ranked_by,)
     for segment in read(store, sweep, say=say).values():
-        for run, k, end in zip(segment.runs, segment.ks, segment.ends(), strict=True):
+        for run, k, end in zip(segment.runs, segment.ks, segment.ends(("last",), whole), strict=True):
             if newest.get(run) == k:
                 found[run] = end
     return found
@@ -76,29 +89,52 @@ def ends(
 
 class PackedRuns:
     """Ends and parameters of the runs of a sweep that stand in its segments; to look parameters up is much
-    quicker than to draw them again. A segment is unpacked when one of its runs is asked for: who goes through
-    the runs in their order has the first of them before the last is unpacked."""
+    quicker than to draw them again. A segment is read when a run is asked for that is in none before it, and
+    unpacked when one of its own is: who goes through the runs in their order has the first of them before the
+    last segment is read. Several threads may ask once `count` was."""
 
-    def __init__(self, store: Store, sweep: str, newest: Mapping[str, int]) -> None:
-        self._sweep = sweep
-        self._covered = covered(read(store, sweep), newest)
+    def __init__(
+        self, store: Store, sweep: str, newest: Mapping[str, int], ranked_by: str | None = None
+    ) -> None:
+        """`ranked_by`: the metric of which all that is known is unpacked, not the last value alone."""
+        self._sweep, self._whole = sweep, () if ranked_by is None else (ranked_by,)
+        self._newest, self._unread = newest, each(store, sweep)
+        self._segments: dict[int, Segment] = {}
+        self._rows: dict[str, tuple[int, int]] = {}  # run → number of its segment, row in it
         self._unpacked: dict[int, list[tuple[Record, dict[str, Any]]]] = {}
 
-    def __len__(self) -> int:
-        return len(self._covered.rows)
+    def count(self) -> int:
+        """How many runs there are: all segments are read."""
+        while self._read_next():
+            pass
+        return len(self._rows)
 
     def of(self, run: str) -> tuple[Record, dict[str, Any]] | None:
         """The run's end, with the last value of each metric, and its parameters with dotted keys; None if it
         is in no segment that can be read."""
-        n, row = self._covered.rows.get(run, (0, 0))
+        if run not in self._newest:
+            return None
+        while run not in self._rows and self._read_next():
+            pass
+        n, row = self._rows.get(run, (0, 0))
         if n and n not in self._unpacked:
-            self._unpacked[n] = self._unpack(n, self._covered.segments[n])
+            self._unpacked[n] = self._unpack(n, self._segments[n])
         return self._unpacked[n][row] if self._unpacked.get(n) else None
+
+    def _read_next(self) -> bool:
+        """Whether there was another segment."""
+        found = next(self._unread, None)
+        if found is None:
+            return False
+        n, segment = found
+        self._segments[n] = segment
+        self._rows.update(covered({n: segment}, self._newest).rows)
+        return True
 
     def _unpack(self, n: int, segment: Segment) -> list[tuple[Record, dict[str, Any]]]:
         try:
             with taken_apart(layout.segment(self._sweep, n)):
-                return list(zip(segment.ends(("last",)), segment.params(), strict=True))
+                return list(zip(segment.ends(("last",), self._whole), segment.params(), strict=True))
         except DamagedError:  # only a copy: the runs' own objects are read
             return []
 

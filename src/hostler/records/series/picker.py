@@ -9,14 +9,15 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from hostler.records.series.points import Point
 from hostler.spec.job import MetricSource
 
 if TYPE_CHECKING:
-    from hostler.records.series.tool_lines import Reading, Recogniser
+    from hostler.records.series.metric_names import Reading
+    from hostler.records.series.tool_lines import Recogniser
 
 LARGEST = 2.0**62  # a step beyond this, or none that is a number, is not one
 STEP_KEYS = ("step", "global_step", "iteration", "iter", "epoch")
@@ -32,16 +33,23 @@ class Picker:
         self._tools = _ToolPoints() if source.recognises else None
         self._rest = self._before = b""
         self._next = 0  # the step of a point that names none
+        self._counted = False  # whether there was one
 
     @property
     def recognised(self) -> list[str]:
         """Metrics that were read from lines of tools."""
         return list(self._tools.names) if self._tools else []
 
-    def continue_from(self, step: int) -> None:
+    @property
+    def counts_on(self) -> bool:
+        """Whether steps were counted on from where it was told to."""
+        return self._counted or bool(self._tools and self._tools.counted)
+
+    def continue_from(self, step: int, rounds: int = 0) -> None:
+        """Count on from this step. `rounds`: that the model has from which a boosting goes on, if known."""
         self._next = step
         if self._tools:
-            self._tools.continue_from(step)
+            self._tools.continue_from(step, rounds)
 
     def feed(self, data: bytes, now: float) -> list[Point]:
         if not data:
@@ -51,8 +59,9 @@ class Picker:
             self._rest = b""
         points = list[Point]()
         every, before = self._pattern is not None, self._before
+        wants = self._tools.wants if self._tools and self._tools.on else None
         for line in lines:  # most hold neither sign, and cost no more than this
-            if b":" in line or b"=" in line or every or (self._tools and self._tools.wants(line)):
+            if b":" in line or b"=" in line or every or (wants and wants(line)):
                 points += self._points(line, before, now)
             before = line
         self._before = before
@@ -73,7 +82,7 @@ class Picker:
     def _points(self, raw: bytes, before: bytes, now: float) -> list[Point]:
         line = raw.strip()
         found: dict[str, float] = {}
-        if self._json and line.startswith(b"{") and line.endswith(b"}"):
+        if self._json and line.startswith(b"{") and line.endswith(b"}") and not line.startswith(b"{'"):
             found = _found(line)
         if not found and self._pattern:
             found = self._matched(line.decode("utf-8", "replace"))
@@ -85,6 +94,7 @@ class Picker:
             found.pop(key)
         if not found:
             return []
+        self._counted |= key is None
         self.stand_down()
         self._next = step + 1
         return [Point(step, now, found)]
@@ -107,6 +117,10 @@ _ROOTS = re.compile(  # by their first letters, which is quicker
     rb"a(?:cc|u[cpr])|b(?:leu|p[bc]|ce)|cer|dice|e(?:rr|lbo|ntropy)|f(?:1|id)|iou|kappa|loss|m(?:a[ep]|s[el]|rr|cc)"
     rb"|n(?:ll|dcg)|p(?:rec|pl|erp|snr)|r(?:ecall|2|ouge|eward|eturn)|s(?:sim|core)|top[15]|wer|xent|'s |\]\t"
 )
+_UNSIGNED = re.compile(  # lines that say something without `:` and `=`
+    rb"[\s\[(|]*(?i:e(?:poch|pisode|p\b|nd of)|step|it(?:er|\s)|batch|round|global.step)|\s*(?:[|]|[*]\s)"
+    rb"|[A-Za-z]\w*_\w+\s+[-+.\d]\S*\s*$"
+)
 _ZEROED = bytes.maketrans(b"123456789", b"000000000")
 _COUNTED = re.compile(rb"[fFrRlLpP]0")  # as in f1, r2, l1, top5: such shapes are not remembered
 
@@ -122,7 +136,8 @@ class _ToolPoints:
         self._step = -1  # the newest
         self._there: set[str] | None = None  # the metrics it has; None: the next one is wanted
         self._bar, self._offset = -1, 0  # the last count of a bar, and what bars before it came to
-        self._resumed = 0
+        self._resumed = self._model = 0  # the first step after a resume, and rounds of the model
+        self.counted = False  # whether steps were counted, not printed
         self._rounds: int | None = None  # rounds before the first that this attempt printed
         self._in_parts = False  # whether epochs come in parts, and so are no steps
         self._partial: Reading | None = None
@@ -131,25 +146,28 @@ class _ToolPoints:
         self.on = True
         self.names: dict[str, None] = {}
 
-    def continue_from(self, step: int) -> None:
-        self._step, self._there, self._resumed = step - 1, None, step
+    def continue_from(self, step: int, rounds: int) -> None:
+        self._step, self._there, self._resumed, self._model = step - 1, None, step, rounds
 
     def stop(self) -> None:
         self.on, self._first, self._partial = False, [], None
 
     def wants(self, line: bytes) -> bool:
-        """Whether a line without a sign says something: the epoch above a bar, or a part of a table."""
-        return (
-            line.startswith(b"Epoch ")
-            or b"DataLoader" in line
-            or (self._known is not None and self._known.in_table)
-        )
+        """Whether a line without a sign may say something: it begins with a step or a bar, is a variable with
+        its value, or one of several that belong together."""
+        return _UNSIGNED.match(line) is not None or self._belongs(line)
+
+    def _belongs(self, line: bytes) -> bool:
+        """Whether a line counts with those around it: the epoch above a bar, or a part of a table."""
+        if b"DataLoader" in line or line.startswith(b"Epoch "):
+            return True
+        return self._known is not None and self._known.in_table
 
     def read(self, line: bytes, before: bytes, now: float) -> list[Point]:
         shape = line.translate(_ZEROED)
         if shape in self._dull or len(line) > LONGEST:
             return []
-        if not (_ROOTS.search(line.lower()) or self.wants(line)):
+        if not (_ROOTS.search(line.lower()) or self._belongs(line)):
             self._forget(shape)
             return []
         reading = self._recogniser.read(line, before)
@@ -193,18 +211,21 @@ class _ToolPoints:
             if not points and not sure:
                 return []
             points, self._first, self._settled = self._first + points, [], True
-        self.names |= dict.fromkeys(name for point in points for name in point.values)
+        for point in points:
+            if not self.names.keys() >= point.values.keys():
+                self.names |= dict.fromkeys(point.values)
         return points
 
     def _taken(self, reading: Reading, now: float) -> list[Point]:
         """A state on the way waits for the line that replaces it."""
         partial, self._partial = self._partial, None if reading.whole else reading
         other = partial is not None and partial.values.keys().isdisjoint(reading.values)
-        points = list(self._placed(partial, now)) if partial and other else []
-        return points + (list(self._placed(reading, now)) if reading.whole else [])
+        points = self._placed(partial, now) if partial and other else []
+        return points + self._placed(reading, now) if reading.whole else points
 
-    def _placed(self, reading: Reading, now: float) -> Iterator[Point]:
+    def _placed(self, reading: Reading, now: float) -> list[Point]:
         step = self._own_step(reading)
+        self.counted |= step is None or step not in (reading.step, reading.epoch)
         if step is None:
             new = self._there is not None and self._there.isdisjoint(reading.values)
             step = self._step if new else self._step + 1
@@ -212,8 +233,7 @@ class _ToolPoints:
             self._step, self._there = step, set()
         values = {name: value for name, value in reading.values.items() if name not in self._there}
         self._there |= values.keys()
-        if values:
-            yield Point(step, now, values)
+        return [Point(step, now, values)] if values else []
 
     def _own_step(self, reading: Reading) -> int | None:
         step, epoch = reading.step, reading.epoch
@@ -224,7 +244,7 @@ class _ToolPoints:
             return None
         if reading.rounds:
             if self._rounds is None:
-                self._rounds = 0 if step else self._resumed
+                self._rounds = 0 if step else self._model or self._resumed
             return step + self._rounds
         if not reading.restarts:
             return step

@@ -7,6 +7,7 @@ stays as it was. The same reading again changes nothing; killed in between, it i
 
 from __future__ import annotations
 
+import itertools
 import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
@@ -21,14 +22,19 @@ from hostler.records.run.history import tries
 from hostler.records.run.log import RunKey, RunLog
 from hostler.records.run.state import fold
 from hostler.records.series import metrics
+from hostler.records.series.metric_names import NOISE, STEPS, is_metric
 from hostler.records.series.metrics import Fragment, FragmentCache
 from hostler.records.series.picker import Picker
 from hostler.records.series.points import Point, pack
-from hostler.spec.job import MetricSource
+from hostler.spec.job import MetricSource, by_pattern
 from hostler.store import NotFound, Store
 
 WRITER = 999_999  # the number of the writer of these points: no node of a gang has it
 HEAD = 1 << 20  # bytes of a log in which candidates and samples are looked for
+_PAIR = re.compile(  # a name before a number, on one line
+    r"(?<![\w.])([A-Za-z]\w+)([ \t]*[:=][ \t]*|[ \t]+)([-+]?\d*\.?\d+(?:e[-+]?\d+)?)(?![\w:/]|[.,-]\d)"
+)
+_ROUNDS = re.compile(rb"(?m)^\[hostler\] goes on from checkpoint \S+ \((\d+) boosting rounds\)$")
 _OWN = re.compile(rb"(?m)^\[hostler\] .*$")  # lines of the worker's own
 
 
@@ -89,6 +95,29 @@ def candidates(store: Store, runs: Iterable[str]) -> list[str]:
     return []
 
 
+def fitting_pattern(store: Store, runs: Iterable[str]) -> tuple[str, str] | None:
+    """A metric that lines of the first of these runs with any seem to hold, and a pattern that finds it in
+    them: for lines that are not a tool's."""
+    for run in runs:
+        data = head(store, run)
+        values: dict[tuple[str, str], list[str]] = {}
+        for name, sign, value in _PAIR.findall(data.decode("utf-8", "replace")):
+            if name.lower() not in STEPS | NOISE:
+                values.setdefault((name, sign.strip()), []).append(value)
+        for name, sign in sorted(values, key=lambda pair: _unlikeliness(pair[0], values[pair])):
+            between = rf"\s*{sign}\s*" if sign else r"\s+"
+            pattern = rf"\b{name}{between}(?P<{name}>[-+.\de]*\d)"
+            picker = Picker(by_pattern(pattern))
+            if picker.feed(data, 0.0) + picker.close(0.0):
+                return name, pattern
+    return None
+
+
+def _unlikeliness(name: str, values: Sequence[str]) -> tuple[bool, bool, int]:
+    """Least of a metric: by its name, by fractions, by how often it changes."""
+    return not is_metric(name, weak=True), not any("." in value for value in values), -len({*values})
+
+
 def sample(store: Store, run: str, count: int) -> list[str]:
     """Lines of a run's output, those with numbers first."""
     lines = [line.strip() for line in re.split(r"[\r\n]", head(store, run).decode("utf-8", "replace"))]
@@ -118,15 +147,39 @@ def _read(
     for attempt in attempts:
         begun, ended = spans.get(attempt, (0.0, 0.0))
         size, at, now = sum(size for _, size in listed.get(attempt, ())), 0, begun
-        picker, points = Picker(source), list[Point]()
-        if any(pieces):
-            picker.continue_from(1 + max(point.step for piece in pieces for point in piece))
+        picker, points, rounds = Picker(source), list[Point](), 0
+        before = [point for piece in pieces for point in piece]
         for key, length in listed.get(attempt, ()):
+            data = _data(store, key)
+            if before and not at:  # the worker says it before the script prints anything
+                rounds = int(told[1]) if (told := _ROUNDS.search(data)) else 0
+                picker.continue_from(1 + max(point.step for point in before), rounds)
             at += length
             now = begun + (ended - begun) * at / max(1, size)
-            points += picker.feed(_get(store, key), now)
-        pieces.append(points + picker.close(now))
+            points += picker.feed(_OWN.sub(b"", data), now)
+        points += picker.close(now)
+        pieces.append(_moved_back(points, before) if before and picker.counts_on and not rounds else points)
     return metrics.join(pieces)
+
+
+def _moved_back(points: list[Point], before: list[Point]) -> list[Point]:
+    """Points that were counted on from the end of the output before them, moved to where they repeat it: the
+    checkpoint that an attempt goes on from is older than that end. Pure."""
+    old: dict[int, dict[str, float]] = {}
+    for point in before:
+        old.setdefault(point.step, {}).update(point.values)
+    last = max(old)
+    if not points or points[0].step <= last:
+        return points
+    for back in range(1, points[0].step - min(old) + 1):
+        again = itertools.takewhile((last + back).__ge__, (point.step for point in points))
+        if all(_repeats(points[n].values, old.get(step - back, {})) for n, step in enumerate(again)):
+            return [Point(point.step - back, point.time, point.values) for point in points]
+    return points
+
+
+def _repeats(values: Mapping[str, float], old: Mapping[str, float]) -> bool:
+    return all(repr(old.get(name)) == repr(value) for name, value in values.items())
 
 
 def _listed(store: Store, run: str) -> dict[int, list[tuple[str, int]]]:
@@ -140,8 +193,12 @@ def _listed(store: Store, run: str) -> dict[int, list[tuple[str, int]]]:
 
 
 def _get(store: Store, key: str) -> bytes:
+    return _OWN.sub(b"", _data(store, key))
+
+
+def _data(store: Store, key: str) -> bytes:
     try:
-        return _OWN.sub(b"", store.get(key).data)
+        return store.get(key).data
     except NotFound:
         return b""
 

@@ -14,14 +14,15 @@ import json
 import os
 import struct
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from math import nan
 from typing import Any
 
 from hostler.errors import DamagedError, NewerFormatError
 from hostler.records import layout
-from hostler.records.body import Record, checked, parse, taken_apart
+from hostler.records.body import Record, parse, taken_apart
 from hostler.records.run import log
 from hostler.records.series import columns
 from hostler.records.series.columns import Blocks, numbers, values
@@ -56,9 +57,12 @@ FACTS = (
     "notes",
     "config",
     "together",
+    "kept",
+    "means",
 )
 
 PARTS = ("last", "min", "max", "step")  # of a metric's totals
+STEPS = ("min_step", "max_step")  # of its least and its largest value: an older hostler notes none
 
 _MAGIC = b"HSTS"
 _PREFIX = struct.Struct("<4sHHI")
@@ -144,17 +148,17 @@ class Segment:
         with taken_apart(key):
             for name, (_, column) in self.header["end"].items():
                 if name in log.FIELDS:
-                    blocks = column[0] in ("f", "i")
-                    cells = numbers(column, self.blocks).tolist() if blocks else column[1]
-                    for cell in [cells] if column[0] == "all" else cells:
-                        checked({name: cell}, log.FIELDS, key)
+                    if column[0] in ("f", "i"):
+                        log.check_block(name, numbers(column, self.blocks), key)
+                    else:
+                        log.check_cells(name, [column[1]] if column[0] == "all" else column[1], key)
             states = self.header["end"]["state"][1] if self.rows else ["j", []]
             if set(states[1] if states[0] == "j" else states[1:]) - {*log.ENDS}:
                 raise ValueError(states)
 
-    def ends(self, parts: Sequence[str] = PARTS) -> list[Record]:
-        """The end of each run, as far as it is kept, with these parts of the totals of its metrics. What its
-        machine measured does not count as a metric of an end."""
+    def ends(self, parts: Sequence[str] = PARTS, whole: Collection[str] = ()) -> list[Record]:
+        """The end of each run, as far as it is kept, with these parts of the totals of its metrics; all that
+        there are for those of `whole`. What its machine measured does not count as a metric of an end."""
         found: list[Record] = [{"kind": "end", "metrics": {}} for _ in range(self.rows)]
         for name, sparse in self.header["end"].items():
             for n, value in self._cells(sparse):
@@ -163,9 +167,37 @@ class Segment:
             if name.startswith("system/"):
                 continue
             rows = total["rows"] if total["rows"] is not None else range(self.rows)
-            cut = [numbers(total[part], self.blocks).tolist() for part in parts]
+            chosen = [part for part in (*PARTS, *STEPS) if part in total] if name in whole else parts
+            cut = [numbers(total[part], self.blocks).tolist() for part in chosen]
             for n, *cells in zip(rows, *cut, strict=True):
-                found[n]["metrics"][name] = dict(zip(parts, cells, strict=True))
+                found[n]["metrics"][name] = dict(zip(chosen, cells, strict=True))
+        return found
+
+    def fact(self, name: str) -> list[Any]:
+        """One fact of the end of each run; None where it is not kept."""
+        return self._whole(*self.header["end"].get(name, ([], ["j", []])))
+
+    def total(self, name: str, part: str) -> list[float | None]:
+        """One part of the totals of a metric, by run; None where a run has not logged it."""
+        total = self.header["totals"].get(name, {})
+        return self._whole(total.get("rows", []), total.get(part, ["j", []]))
+
+    def logged(self) -> dict[str, Collection[int]]:
+        """metric → rows of the runs that have logged it, but for what their machines measured."""
+        every = range(self.rows)
+        totals = self.header["totals"].items()
+        return {
+            name: every if total["rows"] is None else total["rows"]
+            for name, total in totals
+            if not name.startswith("system/")
+        }
+
+    def _whole(self, rows: list[int] | None, column: columns.Column) -> list[Any]:
+        if rows is None:
+            return values(column, self.rows, self.blocks)
+        found: list[Any] = [None] * self.rows
+        for n, value in zip(rows, values(column, len(rows), self.blocks), strict=True):
+            found[n] = value
         return found
 
     def params(self) -> list[dict[str, Any]]:
@@ -217,7 +249,7 @@ def _check(header: Mapping[str, Any], size: int, most: int) -> None:
             cells += count
     for total in header["totals"].values():
         count = rows if total["rows"] is None else _check_rows(total["rows"], rows)
-        for part in PARTS:
+        for part in (*PARTS, *(part for part in STEPS if part in total)):
             columns.check(total[part], count, size, "f")
     if cells > most:
         raise ValueError(cells)
@@ -281,6 +313,8 @@ def _totals(found: Sequence[Mapping[str, Mapping[str, float]]], blocks: Blocks) 
     for name in dict.fromkeys(name for one in found for name in one):
         rows = [n for n, one in enumerate(found) if name in one]
         parts = {part: blocks.floats(float(found[n][name][part]) for n in rows) for part in PARTS}
+        for part in STEPS:
+            parts[part] = blocks.floats(float(found[n][name].get(part, nan)) for n in rows)
         totals[name] = {"rows": None if len(rows) == len(found) else rows, **parts}
     return totals
 

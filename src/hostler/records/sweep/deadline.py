@@ -6,11 +6,15 @@ allows more, submitted again, lifts that.
 
 from __future__ import annotations
 
+from math import ceil, floor, log10
+from typing import NamedTuple
+
 from hostler.records import layout
 from hostler.records.body import encode
 from hostler.records.run import heartbeats
 from hostler.records.sweep import sweeps
 from hostler.spec.job import Job
+from hostler.spec.units import show_duration
 from hostler.store import Store
 
 WHY = "hours"  # what kind of halt it is
@@ -22,12 +26,32 @@ def begin(store: Store, name: str) -> None:
         store.put(layout.began(name), encode({}), if_absent=True)
 
 
-def spent(store: Store, name: str) -> float | None:
+class Use(NamedTuple):
+    """The hours that a sweep has used, and when they began, in seconds since 1970."""
+
+    hours: float
+    began: float
+
+
+def use(store: Store, name: str) -> Use | None:
     """Hours since the sweep began; None before that."""
     entry = next(iter(store.list(layout.began(name))), None)
     if entry is None:
         return None
-    return (heartbeats.store_time(store) - entry.modified) / 3600
+    return Use((heartbeats.store_time(store) - entry.modified) / 3600, entry.modified)
+
+
+def spent(store: Store, name: str) -> float | None:
+    """The hours of `use` alone."""
+    used = use(store, name)
+    return used.hours if used else None
+
+
+def raised(hours: float, used: float) -> float:
+    """A budget that allows as many hours again from now on, rounded up to two digits. Pure."""
+    wanted = hours + used
+    digit = floor(log10(wanted)) - 1
+    return round(ceil(wanted / 10.0**digit) * 10.0**digit, max(0, -digit))
 
 
 def is_over(store: Store, job: Job) -> bool:
@@ -40,7 +64,12 @@ def is_over(store: Store, job: Job) -> bool:
 def halt_if_over(store: Store, job: Job) -> bool:
     if not is_over(store, job):
         return False
-    return sweeps.halt(store, job.name, f"its {job.budget.hours:g} hours are over", kind=WHY)
+    return sweeps.halt(store, job.name, why(job), kind=WHY)
+
+
+def why(job: Job) -> str:
+    """The halt in words."""
+    return f"its budget of {show_duration((job.budget.hours or 0) * 3600)} is used up"
 
 
 def lift_if_allowed(store: Store, job: Job) -> None:

@@ -29,6 +29,8 @@ class Failed:
     host: str
     signature: str
     failure: Record
+    id: str = ""
+    at: float | None = None  # when it ended, by its worker's clock
 
 
 @dataclass(frozen=True)
@@ -44,6 +46,9 @@ class ErrorGroup:
     traceback: str
     signature: str
     retry: str = ""  # the command that tries its failed runs again
+    ids: tuple[str, ...] = ()  # of its runs
+    first: float | None = None  # when it was seen first, and last
+    last: float | None = None
 
 
 def groups(failed: Sequence[Failed]) -> list[ErrorGroup]:
@@ -56,7 +61,7 @@ def groups(failed: Sequence[Failed]) -> list[ErrorGroup]:
 
 
 def _group(alike: list[Failed]) -> ErrorGroup:
-    last = alike[-1]
+    last, times = alike[-1], [one.at for one in alike if one.at]
     return ErrorGroup(
         kind=str(last.failure.get("kind", "")),
         message=str(last.failure.get("message", "")),
@@ -67,6 +72,9 @@ def _group(alike: list[Failed]) -> ErrorGroup:
         traceback=str(last.failure.get("traceback") or ""),
         signature=last.signature,
         retry=retry_command([one.run for one in alike if one.state == FAILED]),
+        ids=tuple(dict.fromkeys(one.id for one in alike)),
+        first=min(times, default=None),
+        last=max(times, default=None),
     )
 
 
@@ -75,7 +83,7 @@ def failed(store: Store, found: Iterable[Row], *, everything: bool = False) -> I
     there were."""
     for row in found:
         if row.state == UNREADABLE:
-            yield Failed(row.name, row.state, 0, "", "", row.failure or {})
+            yield Failed(row.name, row.state, 0, "", "", row.failure or {}, row.id)
             continue
         if row.failure is None and (not everything or (row.state in ENDED and row.attempt <= 1)):
             continue
@@ -85,7 +93,8 @@ def failed(store: Store, found: Iterable[Row], *, everything: bool = False) -> I
         if not failing and row.failure:  # ended by another than the holder: lost too often
             failing = [Try(0, host=row.host or "", failure=row.failure)]
         for one in failing if everything else failing[-1:]:
-            yield Failed(row.name, row.state, one.number, one.host, one.signature, one.failure or {})
+            about = (one.host, one.signature, one.failure or {}, row.id, one.ended)
+            yield Failed(row.name, row.state, one.number, *about)
 
 
 def _failing(store: Store, row: Row) -> list[Try]:

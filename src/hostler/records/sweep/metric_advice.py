@@ -28,10 +28,14 @@ def advice(store: Store, job: Job, found: Sequence[Row]) -> str:
             f"hostler metrics {job.name} reads {', '.join(there)} from the stored output;"
             f" then {_line(job, there[0])}, or --metric {there[0]}"
         )
-    return (
-        f"hostler metrics {job.name} --pattern 'loss=(?P<loss>[0-9.]+)' reads one from the stored output;"
-        f" then {_line(job, 'loss')}, or --metric loss"
-    )
+    worked = [row.copy_of or row.id for row in found if row.state in ENDED and row.state != "failed"]
+    if found_one := reread.fitting_pattern(store, worked[:LOOKED_AT]):
+        name, pattern = found_one
+        return (
+            f"hostler metrics {job.name} --pattern '{pattern}' reads {name} from the stored output;"
+            f" then {_line(job, name)}, or --metric {name}"
+        )
+    return f"print a line like loss=0.5 in the script, or log it by run.log; then {_line(job, 'loss')}"
 
 
 def ranked(names: Sequence[str]) -> list[str]:

@@ -3,21 +3,21 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
-from math import isfinite, nan
 from statistics import median
 from typing import TYPE_CHECKING
 
-from hostler.records.rows import Row, rows
+from hostler.records.rows import Row, SweepRuns
 from hostler.records.run.state import LOST, UNREADABLE
 from hostler.records.sweep import sweeps
 from hostler.spec.job import Job, Objective
-from hostler.spec.states import ALL, DONE, PRUNED, QUEUED, RUNNING
+from hostler.spec.states import ALL, COUNTED, DONE, DOUBTFUL, FAILED, QUEUED, RUNNING
 from hostler.store import Store
 
 if TYPE_CHECKING:
     from hostler.records.launch.costs import SweepCost
+    from hostler.records.series.ended_table import EndedTable
 
 
 @dataclass(frozen=True)
@@ -26,6 +26,7 @@ class Summary:
     method: str
     runs: int
     counts: dict[str, int]  # state → runs, in the order of states; lost and unreadable ones last
+    silent: int = 0  # of those that are running: runs whose holder has not beaten for a lease
     unchosen: int = 0  # runs that a search may still add
     eta: float | None = None  # seconds, if what runs now goes on so
     seconds: float | None = None  # what a run takes
@@ -38,22 +39,68 @@ class Summary:
     cost: SweepCost | None = None  # where a price is known, or a budget
     codes: dict[str, int] = field(default_factory=dict)  # mark of the code → runs it finished
 
+    @property
+    def states(self) -> str:
+        """`3 running, 1 lost?, 4 done`: a run whose holder is silent is not called running."""
+        heard = {**self.counts, RUNNING: self.counts.get(RUNNING, 0) - self.silent, DOUBTFUL: self.silent}
+        order = (*ALL[: ALL.index(RUNNING) + 1], DOUBTFUL, *ALL[ALL.index(RUNNING) + 1 :], LOST, UNREADABLE)
+        return ", ".join(f"{heard[state]} {state}" for state in order if heard.get(state))
 
-def of_sweep(store: Store, name: str, say: Callable[[str], None] | None = None) -> Summary:
-    """Summarize a sweep: started runs are read, the others are only counted."""
-    job = sweeps.load(store, name)
-    found = rows(store, [name], touched=True, trash=True, say=say)
-    return summarize(job, found, sweeps.why_halted(store, name, say))
+
+@dataclass(frozen=True)
+class EndedTally:
+    """Ended runs, none of them in the trash, that are counted and not shown."""
+
+    indices: Collection[int] = ()
+    states: Counter[str] = field(default_factory=Counter)
+    seconds: Sequence[float] = ()  # that those took which are done, and are not copies
+    codes: Counter[str] = field(default_factory=Counter)  # mark of the code → runs it finished
+    logged: Collection[str] = ()  # metrics that those have logged which are done
 
 
-def summarize(job: Job, touched: Sequence[Row], halted: str = "") -> Summary:
-    """Pure. `touched` are all runs that somebody has had, those in the trash too."""
-    started = {row.index for row in touched}
-    waiting = job.count - len(job.dropped) - sum(i not in job.dropped for i in started)
+def of_sweep(
+    store: Store, name: str, say: Callable[[str], None] | None = None, job: Job | None = None
+) -> Summary:
+    """Summarize a sweep: started runs are read, the others are only counted. `job`: its spec, where it has
+    been read already."""
+    job = job or sweeps.load(store, name)
+    runs = SweepRuns(store, job, say=say)
+    table = runs.ended()
+    found = runs.others(table)
+    if table:
+        found += [runs.ended_row(table, run) for run in table.leading(1)]
+    rest = _tally(table, {row.id for row in found}) if table else _NONE
+    return summarize(job, found, sweeps.why_halted(store, name, say), rest)
+
+
+def _tally(table: EndedTable, but: Collection[str]) -> EndedTally:
+    counted = {run: one for run, one in table.runs.items() if run not in but}
+    done = [one for one in counted.values() if one.state == DONE]
+    return EndedTally(
+        indices=[int(run[:7]) for run in counted],
+        states=Counter(one.state for one in counted.values()),
+        seconds=[one.seconds for one in done if one.seconds and not one.copy_of],
+        codes=Counter(one.code or "" for one in done),
+        logged=table.logged if done else (),
+    )
+
+
+_NONE = EndedTally()
+
+
+def summarize(job: Job, touched: Sequence[Row], halted: str = "", rest: EndedTally = _NONE) -> Summary:
+    """Pure. `touched` are all runs that somebody has had, those in the trash too, but for the `rest`, of
+    which none is better than the best of them."""
+    started = {*rest.indices, *(row.index for row in touched)}
+    again = (
+        sum(i in job.dropped for i in started) if job.dropped else 0
+    )  # were started before they were dropped
+    waiting = job.count - len(job.dropped) - (len(started) - again)
     ours = [row for row in touched if not row.trashed]
-    totals = Counter(row.counted for row in ours)
+    totals = Counter(row.counted for row in ours) + rest.states
     totals[QUEUED] += waiting
     times = [row.seconds for row in ours if row.state == DONE and row.seconds and not row.copy_of]
+    times += rest.seconds
     usual = median(times) if times else None
     best = ranked(job, ours)[:1]
     return Summary(
@@ -66,6 +113,7 @@ def summarize(job: Job, touched: Sequence[Row], halted: str = "") -> Summary:
             usual,
             [row for row in ours if row.state == RUNNING and not row.stale],
         ),
+        silent=sum(row.silent for row in ours),
         unchosen=job.unchosen,
         seconds=usual,
         best=best[0][1] if best else None,
@@ -73,21 +121,33 @@ def summarize(job: Job, touched: Sequence[Row], halted: str = "") -> Summary:
         metric=job.metric,
         budget=job.budget.cost,
         halted=halted,
-        unlogged=_unlogged(job, ours),
-        codes=dict(Counter(row.code for row in ours if row.state == DONE)),
+        unlogged=_unlogged(job, ours, rest),
+        codes=dict(Counter(row.code for row in ours if row.state == DONE) + rest.codes),
     )
 
 
 def ranked(job: Job, found: Sequence[Row], by: Objective | None = None) -> list[tuple[float, Row]]:
     """(value, run) of runs that ended well, the best first; of equal ones the first. NaN and infinities count
-    for nothing. By the sweep's first metric, if no other is named."""
-    if by is None and job.metric is None:
+    for nothing. By the sweep's first metric, if the runs were not read `by` another."""
+    by = by or job.ranked_by
+    if by is None:
         return []
-    by = by or Objective(str(job.metric), job.goal)
-    ended = [row for row in found if row.state in (DONE, PRUNED)]
-    valued = [(row.metrics[by.name], row) for row in ended if isfinite(row.metrics.get(by.name, nan))]
+    ended = [row for row in found if row.state in COUNTED]
+    valued = [(row.judged.value, row) for row in ended if row.judged and row.judged.counts]
     sign = -1 if by.goal == "max" else 1
     return sorted(valued, key=lambda pair: (sign * pair[0], pair[1].index))
+
+
+def unfinished(found: Summary) -> tuple[str, str]:
+    """Why a sweep has no finished run, in words, and the command that tells more. Pure."""
+    name, counts = found.name, found.counts
+    said = ", ".join(f"{n} {state}" for state, n in counts.items())
+    if found.runs and counts.get(FAILED) == found.runs:
+        all_runs = f"all {found.runs} runs" if found.runs > 1 else "the only run"
+        return f"{all_runs} of {name} failed", f"hostler errors {name}"
+    if counts.get(QUEUED) or counts.get(RUNNING) or not said:
+        return f"no run of {name} has finished yet" + f" ({said})" * bool(said), f"hostler status {name}"
+    return f"no run of {name} has succeeded ({said})", f"hostler status {name}"
 
 
 def logged(found: Sequence[Row]) -> list[str]:
@@ -101,13 +161,16 @@ def _eta(waiting: int, usual: float | None, running: Sequence[Row]) -> float | N
     return usual * (waiting + len(running) / 2) / len(running)
 
 
-def _unlogged(job: Job, found: Sequence[Row]) -> str:
+def _unlogged(job: Job, found: Sequence[Row], rest: EndedTally) -> str:
     done = [row for row in found if row.state == DONE]
+    if not done and not rest.states[DONE]:
+        return ""
     names = [one.name for one in job.objectives] or ([job.metric] if job.metric else [])
-    absent = [name for name in names if done and not any(name in row.metrics for row in done)]
+    left = [name for name in names if name not in rest.logged]
+    absent = [name for name in left if not any(name in row.metrics for row in done)]
     if not absent:
         return ""
-    there = logged(done)
+    there = sorted({*logged(done), *rest.logged})
     return f"no finished run has logged {', '.join(absent)}; " + (
         f"logged: {', '.join(there)}" if there else "none has logged anything"
     )

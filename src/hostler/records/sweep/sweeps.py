@@ -104,6 +104,11 @@ def since(store: Store, name: str) -> float:
     return next((entry.modified for entry in store.list(layout.spec(name, 1))), 0.0)
 
 
+def last_submitted(store: Store, name: str) -> float:
+    """When the newest version of the sweep was written, by the store's clock; 0 if there is none."""
+    return max((entry.modified for entry in store.list(layout.specs(name))), default=0.0)
+
+
 def stamp(store: Store, name: str) -> str:
     """Names the newest version of a sweep's spec without reading it; '' if there is none."""
     return max((f"{entry.key} {entry.etag}" for entry in store.list(layout.specs(name))), default="")

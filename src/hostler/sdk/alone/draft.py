@@ -24,6 +24,7 @@ class Ground:
     project: str
     metric: str | None = None
     goal: str = "max"
+    of: str = "kept"
     checkpoint: Checkpointing = Checkpointing()
     tags: tuple[str, ...] = ()
     trackers: tuple[Tracking, ...] = ()
@@ -50,6 +51,7 @@ def draft(
         style="none",
         metric=ground.metric,
         goal=ground.goal,
+        of=ground.of,
         checkpoint=ground.checkpoint,
         tags=tuple(dict.fromkeys([*ground.tags, *tags])),
         notes=notes,

@@ -27,6 +27,7 @@ from hostler.records.run.attempt import claim
 from hostler.records.run.entries import Claim, Lost, Outcome
 from hostler.records.run.handoff import Handoff
 from hostler.records.series.metrics import MetricWriter
+from hostler.records.series.points import Point
 from hostler.sdk.alone.choose import Chosen
 from hostler.sdk.home import DIVERGED as RAN_AWAY
 from hostler.sdk.home import FAILED as BROKE
@@ -37,6 +38,7 @@ from hostler.spec.states import DIVERGED, DONE, FAILED, PAUSED, QUEUED, STOPPED
 from hostler.store import Store
 
 if TYPE_CHECKING:
+    from hostler.attempt.usage import UseMetrics
     from hostler.spec.job import Checkpointing, Job
     from hostler.trackers.feeds import Feeds
 
@@ -183,7 +185,8 @@ def settle_in(
     interest, writer = Interest(), MetricWriter(store, key.run, attempt.number)
     uploader = Uploader(folder.metrics, writer, timing, time.monotonic, time.time, interest)
     status = AttemptStatus(attempt, timing, time.monotonic, lambda line: None, patience=LAST_TRIES)
-    delivery = Delivery(store, attempt, folder, uploader, status, attempt.state)
+    by = chosen.job.looked_at
+    delivery = Delivery(store, attempt, folder, uploader, status, attempt.state, objectives=by)
     if not first:
         delivery.restore(say)
     background = Background(delivery, session, policy, timing, interest, say=say)
@@ -217,6 +220,7 @@ class Background:
         self._thread = threading.Thread(target=self._loop, name="hostler-delivery", daemon=True)
         self._said: set[str] = set()  # what was wrong with the store
         self._ticked = clock()
+        self._use: UseMetrics | None = None  # made by the thread: a run that is over before needs none
         self._ran_since = float("-inf")  # this process was stopped, or starved, before
         if delivery.restored:
             self.make_saver()
@@ -262,6 +266,18 @@ class Background:
         self.make_saver()
         if self._delivery.saver:
             self._delivery.saver.tick()
+        self._measure()  # last: a driver that is slow to answer keeps nothing back
+
+    def _measure(self) -> None:
+        """CPU, memory and GPU use of this process, as a worker measures those of its runs."""
+        from hostler.attempt import usage  # not before the training has begun
+
+        if self._use is None:
+            spent = usage.own_use().cpu_seconds
+            self._use = usage.UseMetrics(self._clock, self._timing.usage, spent)
+        if self._use.due:
+            uploader = self._delivery.uploader
+            uploader.add(Point(uploader.steps, time.time(), self._use.of(usage.own_use())))
 
     def _try(self, act: Callable[[], None]) -> None:
         try:

@@ -9,6 +9,7 @@ from typing import Any
 
 from hostler.errors import UsageError
 from hostler.frozen import dataclass
+from hostler.spec.ranking import GOALS
 
 
 @dataclass(frozen=True)
@@ -33,9 +34,9 @@ class Best:
 
 
 def best_of(metric: str, goal: str, number: int = 0) -> Best:
-    if goal not in ("max", "min"):
+    if goal not in GOALS:
         raise UsageError(f"goal={goal!r} is neither 'max' nor 'min'")
-    return Best(metric, goal, number=number)
+    return Best(metric, GOALS[goal], number=number)
 
 
 def load(state: Mapping[str, Any]) -> dict[str, Best]:

@@ -80,6 +80,15 @@ def forget_later(folder: Path, best: Mapping[str, Best]) -> None:
                 saved_folder.remove(folder / place, mark)
 
 
+def there(folder: Path, best: Mapping[str, Best]) -> list[Best]:
+    """Those whose states are in the folder."""
+    return [
+        best[metric]
+        for metric, place in places(best).items()
+        if Mark(best[metric].number) in saved_folder.committed(folder / place)
+    ]
+
+
 def clear(folder: Path, best: Path) -> None:
     """Remove the library's checkpoints and the best states; a script's own files stay."""
     for mark in saved_folder.marks(folder):

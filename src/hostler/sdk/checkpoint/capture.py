@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from hostler.errors import DamagedError
 from hostler.sdk.checkpoint import safetensors
-from hostler.sdk.checkpoint.safetensors import Slot, StoredTensor, TensorLayout
+from hostler.sdk.checkpoint.safetensors import StoredTensor, TensorLayout, TensorSlot
 from hostler.sdk.checkpoint.torch_state import TorchState, TorchValues
 from hostler.sdk.checkpoint.typed import LEFT_OUT, TAG, Encoder, Json, Keys, Unsavable, decode, path_of
 
@@ -103,7 +103,7 @@ class NumpyState:
         self._np: Any = sys.modules.get("numpy")
         self._name = name
         self._seen: dict[int, tuple[Any, Json]] = {}
-        self.slots: list[Slot] = []
+        self.slots: list[TensorSlot] = []
 
     def encode(self, value: Any, keys: Keys) -> Json:
         np = self._np
@@ -138,7 +138,7 @@ class NumpyState:
             made["order"] = "F"
         address = value.ctypes.data if value.flags.c_contiguous else None
         copy = lambda to: _copy(self._np, value, to)  # noqa: E731
-        self.slots.append(Slot(name, native, tuple(shape), copy, address))
+        self.slots.append(TensorSlot(name, native, tuple(shape), copy, address))
         self._seen[id(value)] = (value, made)
         return made
 

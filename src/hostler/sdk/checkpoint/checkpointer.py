@@ -56,6 +56,10 @@ class _PendingSave:
     replaced: bool = True  # where it fails, another one comes by itself
 
 
+def _unsaid(line: str) -> None:
+    """Rank 0 says it."""
+
+
 class Checkpointer:
     """`at_boundary` is called by a tracked loader between two batches, where a save is exact."""
 
@@ -72,7 +76,7 @@ class Checkpointer:
     ) -> None:
         self._say, self._clock, self._rank, self._world = say, clock, rank, world
         self._shelf = Shelf(folder, keep=policy.keep, rank=rank, world=world, say=say, board=board)
-        self._schedule = Schedule(policy, clock, say)
+        self._schedule = Schedule(policy, clock, say if rank == 0 else _unsaid)  # rank 0 chooses when
         self._memory, self._second = HostMemory(), HostMemory()
         self._tracked: dict[str, TrackedObject] = {}
         self._safe = SafePoints(lambda: self.at_boundary())
@@ -239,6 +243,7 @@ class Checkpointer:
     def _write(self, job: _PendingSave) -> None:
         if job.first is not None:
             job.first()
+        job.taken.done()
         begun, captured = self._clock(), job.taken.captured
         try:
             self._shelf.put(job.mark, captured.tree, captured.plan.header, job.taken.data, job.facts)

@@ -14,6 +14,7 @@ from collections.abc import Callable
 Make = Callable[[int], memoryview]
 
 SLACK = 1.05  # optimisers and histories grow a little
+SPARE = 1 << 16  # bytes, however small the state
 
 
 class HostMemory:
@@ -27,9 +28,7 @@ class HostMemory:
     def take(self, size: int, make: Make | None = None) -> memoryview:
         """`make` gives memory of another kind: that which a GPU copies to."""
         with self._lock:
-            if len(self._block) < size or make is not self._maker:
-                self._block = memoryview(b"")  # the old block goes before the new one comes
-                self._block, self._maker = make(size) if make else fresh(int(size * SLACK)), make
+            self._renew(size, make)
             return self._block[:size]
 
     def warm(self, size: int, make: Make | None = None) -> threading.Thread:
@@ -40,11 +39,20 @@ class HostMemory:
 
     def _warm(self, size: int, make: Make | None) -> None:
         try:
-            block = self.take(size, make)
-            if block.nbytes:
-                ctypes.memset(ctypes.addressof(ctypes.c_char.from_buffer(block)), 0, block.nbytes)
+            with self._lock:  # until it is touched: a state that was copied here meanwhile would be zeros
+                if self._renew(size, make):
+                    block = self._block
+                    ctypes.memset(ctypes.addressof(ctypes.c_char.from_buffer(block)), 0, block.nbytes)
         except (MemoryError, OSError, ValueError):
             pass  # the save itself will say so
+
+    def _renew(self, size: int, make: Make | None) -> bool:
+        """Make a block that is large enough, if this one is not; whether it is new."""
+        if len(self._block) >= size and make is self._maker:
+            return False
+        self._block = memoryview(b"")  # the old block goes before the new one comes
+        self._block, self._maker = (make or fresh)(int(size * SLACK) + SPARE), make
+        return True
 
 
 def fresh(size: int) -> memoryview:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from math import prod
 from typing import Any, Final
 
@@ -22,7 +23,7 @@ HEADER_MAX: Final = 100_000_000
 
 
 @dataclass(frozen=True)
-class Slot:
+class TensorSlot:
     """A tensor to write: its size, and the function that copies its bytes into place."""
 
     name: str
@@ -30,8 +31,9 @@ class Slot:
     shape: tuple[int, ...]
     copy: Callable[[memoryview], None] = field(repr=False)
     address: int | None = None  # where its bytes lie in host memory, in order and without holes
+    on_device: Any = field(default=None, repr=False)  # the tensor, if it lies on a GPU
 
-    @property
+    @cached_property
     def size(self) -> int:
         return prod(self.shape) * WIDTHS[self.dtype]
 
@@ -40,9 +42,19 @@ class Slot:
 class TensorLayout:
     """The place of each tensor in the file."""
 
-    header: bytes
-    slots: Sequence[tuple[Slot, int]]  # with its place in the data
+    slots: Sequence[tuple[TensorSlot, int]]  # with its place in the data
     size: int  # of the data
+
+    @property
+    def header(self) -> bytes:
+        """The file's first bytes. Whoever writes the file makes them: the training does not wait for it."""
+        rows: dict[str, Any] = {"__metadata__": {"format": "pt"}}  # what other readers look for
+        for slot, at in self.slots:
+            offsets = [at, at + slot.size]
+            rows[slot.name] = {"dtype": slot.dtype, "shape": list(slot.shape), "data_offsets": offsets}
+        text = json.dumps(rows, separators=(",", ":")).encode()
+        text += b" " * (-(len(text) + 8) % ALIGN)
+        return len(text).to_bytes(8, "little") + text
 
 
 @dataclass(frozen=True)
@@ -54,21 +66,12 @@ class StoredTensor:
     data: memoryview = field(repr=False)
 
 
-def plan(slots: Sequence[Slot]) -> TensorLayout:
-    ordered = sorted(slots, key=lambda slot: -WIDTHS[slot.dtype])
-    rows: dict[str, Any] = {"__metadata__": {"format": "pt"}}  # what other readers look for
+def plan(slots: Sequence[TensorSlot]) -> TensorLayout:
     placed, at = [], 0
-    for slot in ordered:
-        rows[slot.name] = {
-            "dtype": slot.dtype,
-            "shape": list(slot.shape),
-            "data_offsets": [at, at + slot.size],
-        }
+    for slot in sorted(slots, key=lambda slot: -WIDTHS[slot.dtype]):
         placed.append((slot, at))
         at += slot.size
-    text = json.dumps(rows, separators=(",", ":")).encode()
-    text += b" " * (-(len(text) + 8) % ALIGN)
-    return TensorLayout(len(text).to_bytes(8, "little") + text, placed, at)
+    return TensorLayout(placed, at)
 
 
 def parse(file: memoryview) -> Mapping[str, StoredTensor]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import sys
 import threading
@@ -55,6 +56,7 @@ class TrackedState:
         self._saved, self._cost = float("-inf"), 0.0
         self.position = Position()
         self.best: dict[str, Best] = {}
+        self._noted: dict[str, dict[str, Any]] = {}  # best states that are kept, as the worker knows of them
         self.memory: dict[str, Any] = {}
         self.resumed = self.finished = False
 
@@ -71,9 +73,11 @@ class TrackedState:
         self.memory.update(found.state["memory"])
         self.best.update(load(found.state.get("best", {})))
         if self._rank == 0 and (self._folder / BEST).is_dir():
-            from hostler.sdk.checkpoint.bests import forget_later  # only where there is one
+            from hostler.sdk.checkpoint.bests import forget_later, there  # only where there is one
 
             forget_later(self._folder / BEST, self.best)
+            for best in there(self._folder / BEST, self.best):
+                self.note_kept(best)
         self.resumed, self.finished = True, found.finished is not None
         done = "it had already finished, and is not trained again" if self.finished else ""
         if self._rank == 0:
@@ -108,6 +112,15 @@ class TrackedState:
     def has_loader(self) -> bool:
         """Whether something is tracked that begins where it was by itself."""
         return any(_is_loader(one) for one in self._tracked.values())
+
+    @property
+    def has_stopped_early(self) -> bool:
+        """Whether an EarlyStopping, tracked or the newest that was asked, has used up its patience."""
+        module = sys.modules.get("hostler.sdk.early_stopping")
+        if module is None:
+            return False
+        ours = [one for one in self._tracked.values() if isinstance(one, module.EarlyStopping)]
+        return any(one.stopped for one in ours) or (not ours and module.take_stopped())
 
     def at_boundary(self, act: Callable[[], None]) -> None:
         """Set the action to take between two batches of a tracked loader."""
@@ -196,8 +209,9 @@ class TrackedState:
 
     def keep_best(self, metric: str, goal: str) -> None:
         known = self.best.get(metric)
-        if known is None or known.goal != goal:
-            self.best[metric] = best_of(metric, goal, known.number if known else 0)
+        new = best_of(metric, goal, known.number if known else 0)
+        if known is None or known.goal != new.goal:
+            self.best[metric] = new
 
     def weigh(self, metrics: Mapping[str, Any], step: Any) -> None:
         """Keep the state if one of these is the best value so far. Never raises; waits for the copy alone."""
@@ -226,11 +240,32 @@ class TrackedState:
         if self._bests is None:
             self._bests = bests.Bests(self._folder / BEST, self._say)
         self._bests.keep(best, bests.places(self.best)[best.metric], kept)
+        self.note_kept(best)
+
+    def note_kept(self, best: Best) -> None:
+        """Tell the worker that the state of this value is kept: the run is ranked by it."""
+        if not self._rank and best.value is not None and math.isfinite(best.value):
+            self._noted[best.metric] = {"goal": best.goal, "value": best.value, "step": best.step}
+            self._tell()
+
+    def forget_kept(self, metric: str) -> None:
+        """Tell the worker that the state of the metric's best value is not what is kept."""
+        if self._noted.pop(metric, None):
+            self._tell()
+
+    def _tell(self) -> None:
+        from hostler.records.run import handoff  # few scripts keep a best state
+
+        try:
+            handoff.write(self._home.folder.best, self._noted)
+        except OSError as error:
+            self._say(f"the run will be ranked by its last value: {error}")
 
     def _show_best(self) -> None:
         from hostler.sdk.checkpoint.bests import show  # only where there is one
 
         for one in show(self._folder / BEST, self.best, self._home.folder.output / BEST):
+            self.forget_kept(one.metric)
             self._say(
                 f"the state at the best {one.metric} ({one.value:g}, step {one.step}) is lost: "
                 f"{BEST} has another one"

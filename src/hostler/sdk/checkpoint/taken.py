@@ -1,4 +1,7 @@
-"""A training's state at one moment, copied to host memory: the only part the loop waits for."""
+"""A training's state at one moment, copied to host memory: the only part the loop waits for.
+
+Of a GPU it waits for the order alone: what the device does next comes after a copy on the device itself.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +9,7 @@ import ctypes
 import os
 import threading
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -19,8 +22,11 @@ from hostler.sdk.checkpoint.tracked import TrackedObject
 
 @dataclass(frozen=True)
 class StateCopy:
+    """`done` waits until all bytes are in `data`: a GPU copies beside the loop."""
+
     captured: Captured
     data: memoryview = field(repr=False)
+    done: Callable[[], None] = field(repr=False, default=lambda: None)
 
 
 def take(memory: HostMemory, objects: Mapping[str, TrackedObject], state: Mapping[str, Any]) -> StateCopy:
@@ -31,14 +37,13 @@ def take(memory: HostMemory, objects: Mapping[str, TrackedObject], state: Mappin
     capture.add("objects", {name: one.state() for name, one in objects.items()})
     captured = capture.close()
     data = memory.take(captured.plan.size, _kind(captured))
-    copy(captured.plan, data)
-    torch_state.synchronize()
-    return StateCopy(captured, data)
+    return StateCopy(captured, data, copy(captured.plan, data))
 
 
 def prepare(memory: HostMemory, objects: Mapping[str, TrackedObject]) -> None:
     """Have memory ready for what `take` will need, beside the loop."""
     capture = Capture()
+    capture.add("rng", rng.snapshot(), under=("rng",))
     capture.add("objects", {name: one.state() for name, one in objects.items()})
     captured = capture.close()
     memory.warm(captured.plan.size, _kind(captured))
@@ -61,11 +66,15 @@ WORTH = 64 << 20  # less than this is copied by the caller alone
 Job = tuple[int, int, int]  # to, from, bytes
 
 
-def copy(plan: TensorLayout, data: memoryview) -> None:
-    """Every tensor to its place. Copies from a GPU are begun here, and done once they are waited for."""
+def copy(plan: TensorLayout, data: memoryview) -> Callable[[], None]:
+    """Every tensor to its place. Copies from a GPU are begun here, and done once the returned function is."""
     jobs: deque[Job] = deque()
+    placed = [(slot.on_device, at) for slot, at in plan.slots if slot.on_device is not None]
+    wait = torch_state.begin(placed, data) if placed else lambda: None
     base = ctypes.addressof(ctypes.c_char.from_buffer(data)) if plan.size else 0
     for slot, at in plan.slots:
+        if slot.on_device is not None:
+            continue
         if slot.address is None:
             slot.copy(data[at : at + slot.size])
             continue
@@ -80,6 +89,7 @@ def copy(plan: TensorLayout, data: memoryview) -> None:
     _work(jobs)
     for thread in threads:
         thread.join()
+    return wait
 
 
 def _work(jobs: deque[Job]) -> None:

@@ -40,6 +40,10 @@ class ManagedRun(Protocol):
 
     def save(self, *, wait: bool = False) -> None: ...
 
+    def _keeps(self, best: Best) -> None: ...
+
+    def _keeps_no(self, metric: str) -> None: ...
+
     def at_start(self) -> None: ...
 
     def at_step(self, step: int) -> None: ...
@@ -115,8 +119,10 @@ class Manager:
 
     def set_compare_goal(self, compare: str, goal: str) -> None:
         """Compare trials by this progress; `goal` says whether "max" or "min" is best."""
-        self._current()
+        run, before = self._current(), self._trial.best
         self._trial.compare(compare, goal)
+        if before is not None and self._trial.best is not before:
+            run._keeps_no(before.metric)
 
     def start_epoch(self) -> int:
         """The epoch to begin with: 0, or after a restart the first that is not in the checkpoint."""
@@ -160,6 +166,8 @@ class Manager:
                 "save_progress was called without weights",
                 hint="track_model(model) first, or save_progress(model.state_dict())",
             )
+        if best is not None:
+            self._say_kept()
         if run.should_stop:
             run.at_step(self._trial.start_epoch)  # saves, and leaves
         else:
@@ -172,6 +180,8 @@ class Manager:
         weights = params or trial.best_weights or trial.given.get("best") or trial.given.get("params")
         if weights is None and self._models:
             weights = self._weights()
+        if params is not None and trial.best is not None:
+            run._keeps_no(trial.best.metric)
         if weights is not None:
             adopted.write(run.output_dir, "params", weights)
         best = {} if trial.best is None or trial.best.value is None else {"best": trial.best.value}
@@ -190,6 +200,12 @@ class Manager:
     def _keep_best(self) -> None:
         if self._models:
             self._trial.keep(self._weights())
+            self._say_kept()
+
+    def _say_kept(self) -> None:
+        """The run is ranked by the value whose weights are kept."""
+        if self._trial.best is not None:
+            self._current()._keeps(self._trial.best)
 
     def _weights(self) -> dict[str, Any]:
         if len(self._models) == 1:
@@ -232,6 +248,8 @@ class Manager:
         self._adopted = Adopted(lambda: self._trial.worked())
         self._run.track(manager=self._trial, adopted=self._adopted)
         self._adopted.watch()
+        if self._trial.best_weights is not None or "best" in self._trial.given:
+            self._say_kept()
 
     def _close(self, error: BaseException) -> None:
         if self._run is not None:
@@ -281,8 +299,9 @@ class ManagedTrial:
 
     def compare(self, metric: str, goal: str) -> None:
         """Judge by this metric from now on; what was the best by the same one stays it."""
-        if self.best is None or (self.best.metric, self.best.goal) != (metric, goal):
-            self.best, self.best_weights = best_of(metric, goal), None
+        new = best_of(metric, goal)
+        if self.best is None or (self.best.metric, self.best.goal) != (metric, new.goal):
+            self.best, self.best_weights = new, None
 
     def announce(self, epoch: int) -> None:
         self._epoch, self._trained = epoch, False

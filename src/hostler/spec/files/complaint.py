@@ -30,7 +30,7 @@ _IS_NOT = {
 def complaint(document: Document, errors: Sequence[Found]) -> SpecError:
     """The first error in the file, in words."""
     first = min(errors, key=lambda error: document.lines.get(_path(error), 0))
-    path = _path(first)
+    path = _as_written(_path(first), document)
     message, hint = _sentence(first)
     shown = _dotted(path[:-1] if first["type"] == "unknown_key" else path)
     return SpecError(f"{shown}: {message}" if shown else message, hint, where=document.where(path))
@@ -47,6 +47,15 @@ def _path(error: Found) -> Path:
         return (*loc, "backend")
     key = error.get("ctx", {}).get("key")
     return (*loc, key) if key else loc
+
+
+def _as_written(path: Path, document: Document) -> Path:
+    """Without positions in a list that the file does not have: a single value may stand for a list of one."""
+    found: Path = ()
+    for step in path:
+        if not isinstance(step, int) or (*found, step) in document.lines:
+            found = (*found, step)
+    return found
 
 
 def _dotted(path: Path) -> str:

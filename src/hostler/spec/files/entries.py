@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from hostler.errors import UsageError
+from hostler.spec import ranking
 from hostler.spec.argv import split_command
 from hostler.spec.job import MetricSource, by_pattern
 from hostler.spec.names import check_part
@@ -25,8 +26,22 @@ _GIT = re.compile(
     r"(?P<url>(?:[A-Za-z][A-Za-z0-9+.-]*://[^/]*/|[^/:@]+@[^/:@]+:|[^:@]*/)[^@]*)(?:@(?P<ref>[^@]+))?"
 )
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+_CPUS = re.compile(r"[1-9][0-9]{0,3}\+?")
+_SMALLEST_MEMORY = 1 << 28
 _GPU = re.compile(r"[A-Za-z][A-Za-z0-9-]*(:[1-9][0-9]*)?")
 _SMALLEST_DISK = 10**9
+
+
+def goal(value: Any) -> Any:
+    """`max` or `min`, however it is spelled."""
+    return ranking.GOALS.get(value, value) if isinstance(value, str) else value
+
+
+def metric(value: Any) -> Any:
+    """A name alone, for a table with the one key."""
+    if value is None or isinstance(value, (str, dict)):
+        return {"name": value} if isinstance(value, str) else value
+    raise ValueError(f"{value!r} is not text (put it in quotes)")
 
 
 def words(value: Any) -> Any:
@@ -156,6 +171,34 @@ def gpu(value: str) -> str:
     if not _GPU.fullmatch(value):
         raise ValueError(f"{value!r} is not a GPU (like T4:1)")
     return value
+
+
+def gpus(value: Any) -> Any:
+    """'T4:1', or a list of those that will do."""
+    if isinstance(value, list) and value and all(isinstance(one, str) for one in value):
+        return tuple(gpu(one) for one in value)
+    return gpu(value) if isinstance(value, str) else value
+
+
+def cpu_bound(value: Any) -> str:
+    """8 exactly, or '8+' for at least so many, as text."""
+    found = str(value).replace(" ", "")
+    if isinstance(value, bool) or not _CPUS.fullmatch(found):
+        raise ValueError(f"{value!r} is not a number of CPUs (like 8, or 8+ for at least 8)")
+    return found
+
+
+def memory_bound(value: Any) -> str:
+    """'32GB' exactly, or '32GB+' for at least so much, as text."""
+    found = str(value).replace(" ", "")
+    try:
+        plain = found.removesuffix("+")
+        least = size(int(plain)) if plain.isdigit() else size(plain)
+    except ValueError:
+        least = 0
+    if isinstance(value, bool) or least < _SMALLEST_MEMORY:
+        raise ValueError(f"{value!r} is not a machine's memory (like 32GB, or 32GB+ for at least that)")
+    return found
 
 
 def disk(value: Any) -> int:

@@ -31,7 +31,7 @@ from pydantic import (
 from pydantic_core import PydanticCustomError
 
 from hostler.errors import MissingError, NewerFormatError, SpecError
-from hostler.spec import job, project, resume, style, tracking, units
+from hostler.spec import job, project, ranking, resume, style, tracking, units
 from hostler.spec.files import entries, tracking_words
 from hostler.spec.files.complaint import complaint
 from hostler.spec.files.otherwords import said_here
@@ -144,6 +144,9 @@ Port = Annotated[int, Field(ge=1, le=65535)]
 AnyCount = Annotated[int, Field(ge=0)]
 AtLeastOne = Annotated[Texts, Field(min_length=1)]
 Gpu = Annotated[str, AfterValidator(entries.gpu)]
+Gpus = Annotated[str | tuple[str, ...], BeforeValidator(entries.gpus), WithJsonSchema(_ONE_OR_MORE)]
+CpuBound = Annotated[str, BeforeValidator(entries.cpu_bound), WithJsonSchema(_NUMBER_OR_TEXT)]
+MemoryBound = Annotated[str, BeforeValidator(entries.memory_bound), WithJsonSchema(_NUMBER_OR_TEXT)]
 Volumes = Annotated[Any, BeforeValidator(entries.volumes)]
 Git = Annotated[project.GitSource, BeforeValidator(entries.git_source), WithJsonSchema({"type": "string"})]
 
@@ -258,22 +261,37 @@ class FleetKeys(_Table):
     resources: _ResourcesTable | None = None
 
 
-class _Form(_Table):
+class _FormTable(_Table):
     booleans: Literal[style.BOOLEANS] | None = None  # type: ignore[valid-type]
     lists: Literal[style.LISTS] | None = None  # type: ignore[valid-type]
     assign: Literal[style.ASSIGN] | None = None  # type: ignore[valid-type]
 
 
-class _Style(_Form):
-    keys: dict[Text, _Form] | None = None  # where a script mixes
+class _StyleForms(_FormTable):
+    keys: dict[Text, _FormTable] | None = None  # where a script mixes
 
 
 _StyleWord = Annotated[Literal["flags", "equals", "hydra", "json", "env", "none"], Tag("word")]
-_StyleTable = Annotated[_Style, Tag("table")]
+_StyleTable = Annotated[_StyleForms, Tag("table")]
 
 
 def _style_kind(value: Any) -> str:
-    return "table" if isinstance(value, (dict, _Style)) else "word"
+    return "table" if isinstance(value, (dict, _StyleForms)) else "word"
+
+
+Goal = Annotated[
+    Literal["max", "min"], BeforeValidator(entries.goal), WithJsonSchema({"enum": list(ranking.GOALS)})
+]
+_Rule = Annotated[str, BeforeValidator(ranking.rule), WithJsonSchema({})]
+
+
+class _MetricTable(_Table):
+    name: Text
+    goal: Goal | None = None
+    of: _Rule | None = None
+
+
+Metric = Annotated[_MetricTable, BeforeValidator(entries.metric), WithJsonSchema({})]
 
 
 class _ProjectTable(_Table):
@@ -288,8 +306,8 @@ class _ProjectTable(_Table):
     env: dict[Variable, Loose] | None = None
     secrets: Variables | None = None
     store: Text | None = None
-    metric: Text | None = None
-    goal: Literal["max", "min"] | None = None
+    metric: Metric | None = None
+    goal: Goal | None = None
     resources: _ResourcesTable | None = None
     distributed: Literal["torch", "tensorflow", "jax"] | None = None
     limits: _LimitsTable | None = None
@@ -307,7 +325,7 @@ class _ProjectTable(_Table):
     git: Git | None = None
     git_token: Variable | None = None
     priority: int | None = None
-    warm: bool | None = None
+    warm: bool | Literal["strict"] | None = None
 
     @model_validator(mode="after")
     def _names_exist(self) -> _ProjectTable:
@@ -327,7 +345,7 @@ def _at(key: str, message: str, hint: str = "") -> PydanticCustomError:
 _TABLES = frozenset({"python", "resources", "limits", "checkpoint", "notify"})
 # Keys whose value in the file is not the one of the same name in a Project.
 _OTHER_FORM = frozenset(
-    {"format", "version", "store", "resume", "style", "data", "fleets", "git", "git_token"}
+    {"format", "version", "store", "metric", "resume", "style", "data", "fleets", "git", "git_token"}
 )
 
 
@@ -343,8 +361,11 @@ def over(given: _ProjectTable, base: project.Project, but: Collection[str] = ())
         found["env"] = {**base.env, **given.env}
     if given.style:
         word = given.style if isinstance(given.style, str) else "flags"
-        forms = _forms(given.style) if isinstance(given.style, _Style) else style.Style()
+        forms = _forms(given.style) if isinstance(given.style, _StyleForms) else style.Style()
         found |= {"style": word, "forms": forms}
+    if "metric" in keys and given.metric:
+        found |= {"metric": given.metric.name, "of": given.metric.of or base.of}
+        found |= {"goal": given.metric.goal} if given.metric.goal else {}
     if given.store:
         found["store"] = entries.store_place(given.store, base.root)
     if given.resume:
@@ -367,7 +388,7 @@ def over(given: _ProjectTable, base: project.Project, but: Collection[str] = ())
     return replace(base, **found)
 
 
-def _forms(given: _Style) -> style.Style:
+def _forms(given: _StyleForms) -> style.Style:
     table = given.model_dump(exclude_unset=True)
     keys = {key: style.Form(**form) for key, form in table.pop("keys", {}).items()}
     return style.Style(style.Form(**table)).given(keys)

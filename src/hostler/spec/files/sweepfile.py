@@ -16,13 +16,14 @@ from pydantic import BeforeValidator, Field, WithJsonSchema, model_validator
 
 from hostler.errors import SpecError, UsageError
 from hostler.spec.files import parse
-from hostler.spec.files.parse import Count, Text
+from hostler.spec.files.parse import Count
 from hostler.spec.files.yaml12 import Document, Path
 from hostler.spec.formats.reading import as_ours
 from hostler.spec.job import Budget, Objective
 from hostler.spec.methods import METHODS, PRUNERS
 from hostler.spec.nearest import did_you_mean
 from hostler.spec.project import Project
+from hostler.spec.ranking import KEPT
 
 SCRIPTS = (".py", ".sh", ".ipynb")
 AUTO = "auto"
@@ -49,6 +50,7 @@ class SweepFile:
     path: pathlib.Path = pathlib.Path("sweep.yaml")  # absolute
     document: Document | None = None  # for the lines of later complaints
     notes: tuple[str, ...] = ()  # what a person should know: of another tool's file, what is not as it was
+    results: str = ""  # folder in which people look for the runs of another tool's file
 
     def where(self, path: Path = ()) -> str:
         """`file:line` of a key."""
@@ -56,19 +58,32 @@ class SweepFile:
 
 
 def load_sweep(
-    path: pathlib.Path, project: Project, kinds: parse.Kinds, *, commanded: bool = True
+    path: pathlib.Path,
+    project: Project,
+    kinds: parse.Kinds,
+    *,
+    commanded: bool = True,
+    program: tuple[str, ...] | None = None,
 ) -> SweepFile:
     """The sweep a file describes, in this project; files of other tools are read as ours. `commanded`: it
-    must have a command, which those leave to the project."""
+    must have a command, which those leave to the project; `program` is it where neither names one."""
     path = path.absolute()
     if path.suffix in SCRIPTS:
         raise UsageError(
             f"{path.name} is a script, and a sweep is a YAML file",
             hint=f"hostler run {path.name} runs it once; hostler init writes a sweep file",
         )
-    document, notes = as_ours(parse.read_document(path), path.stem)
+    document, foreign = as_ours(parse.read_document(path), path.stem)
+    if foreign is not None and foreign.program and (project.root / foreign.program[1]).is_file():
+        program = program or foreign.program
+    if program and project.command is None and "command" not in (document.value or {}):
+        project = replace(project, command=program, style="json")
     sweep = parse_sweep(document, project, path, kinds, commanded=commanded)
-    return replace(sweep, notes=(*sweep.notes, *notes))
+    if foreign is None:
+        return sweep
+    if sweep.project.command == program:
+        sweep = replace(sweep, parameters={"output_dir": foreign.results, **sweep.parameters})
+    return replace(sweep, notes=(*sweep.notes, *foreign.notes), results=foreign.results)
 
 
 def parse_sweep(
@@ -79,7 +94,8 @@ def parse_sweep(
     objectives = _objectives(given, project)
     merged = parse.over(given, project, but=("name", "metric", "goal"))
     if objectives:
-        merged = replace(merged, metric=objectives[0].name, goal=objectives[0].goal)
+        first = objectives[0]
+        merged = replace(merged, metric=first.name, goal=first.goal, of=first.of)
     if merged.command is None and commanded:
         raise SpecError(NO_COMMAND, "command: python train.py", where=document.where())
     return SweepFile(
@@ -111,17 +127,18 @@ def _objectives(given: _SweepTable, project: Project) -> tuple[Objective, ...]:
     """The metrics to look at, the most important first; the project's if the file names none."""
     goal = given.goal or project.goal
     if given.metric:
-        return tuple(Objective(one.name, one.goal or goal) for one in given.metric)
-    return (Objective(project.metric, goal),) if project.metric else ()
-
-
-def _named(value: Any) -> Any:
-    """A name alone, for a table with the one key."""
-    return {"name": value} if isinstance(value, str) else value
+        return tuple(Objective(one.name, one.goal or goal, one.of or KEPT) for one in given.metric)
+    return (Objective(project.metric, goal, project.of),) if project.metric else ()
 
 
 def _several(value: Any) -> Any:
     return value if isinstance(value, list) else [value]
+
+
+def _method(value: Any) -> Any:
+    if value == "bayes":  # as W&B calls it
+        raise ValueError("bayes is not a method here: use tpe, or gp for a Gaussian process")
+    return value
 
 
 def _pruner(value: Any) -> Any:
@@ -132,11 +149,6 @@ def _pruner(value: Any) -> Any:
         hint = did_you_mean(str(method), PRUNERS, f"one of {', '.join(PRUNERS)}")
         raise ValueError(f"{method or value!r} is not a way of pruning ({hint})")
     return table
-
-
-class _Metric(parse._Table):
-    name: Text
-    goal: Literal["max", "min"] | None = None
 
 
 class _BudgetTable(parse._Table):
@@ -159,13 +171,12 @@ def _parallel(value: object) -> object:
     return value
 
 
-_OneMetric = Annotated[_Metric, BeforeValidator(_named)]
 _Anything = WithJsonSchema({})
 
 
 class _SweepTable(parse._ProjectTable):
-    metric: Annotated[list[_OneMetric], BeforeValidator(_several), _Anything] | None = None  # type: ignore[assignment]
-    method: Literal[METHODS] | None = None  # type: ignore[valid-type]
+    metric: Annotated[list[parse.Metric], BeforeValidator(_several), _Anything] | None = None  # type: ignore[assignment]
+    method: Annotated[Literal[METHODS], BeforeValidator(_method)] | None = None  # type: ignore[valid-type]
     parameters: dict[str, Any]
     sections: list[dict[str, Any]] | None = None
     repeat: Any = None

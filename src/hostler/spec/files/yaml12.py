@@ -62,7 +62,8 @@ class _Loader(_Base):  # type: ignore[misc]
 
 def _compose(text: str, name: str) -> yaml.Node | None:
     try:
-        return yaml.compose(text, Loader=_Loader)  # type: ignore[no-any-return]
+        root: yaml.Node | None = yaml.compose(text, Loader=_Loader)
+        return root
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         line = min(mark.line, text.count("\n")) + 1 if mark else 1

@@ -6,11 +6,15 @@ writing.py          a sweep file as text
 wandb.py            sweeps of Weights & Biases
 wandb_parameter.py  one parameter of such a sweep
 starter.py          job files of experiment-starter
+submit_script.py    sbatch scripts that end in `python train.py $1`
+list_text.py        texts in them that stand for lists
+numpy_numbers.py    numbers of numpy's, computed without it
 cloudl.py           hyperparameters.json of clouDL
 cloudl_folder.py    a whole folder of clouDL, and its quick_start.sh
 startup.py          its user_startup.sh
 burst.py            scripts that start a VM by gcloud
 machines.py         machines as keys of hostler.yaml
+stateful_set.py     pods of Kubernetes that train one model
 shell.py            shell scripts as lists of commands
 quoting.py          quotes and comments of a shell script
 private.py          names and values that look like secrets

@@ -1,12 +1,14 @@
 """A shell script that starts a VM to train on, by gcloud, with the trainer's arguments as metadata. Pure.
 
 The VM's options become a fleet. Its startup script, which reads the arguments back from the metadata server,
-becomes the command. What the script itself takes as arguments nobody knows here: that is said.
+becomes the command; without one, what `gcloud compute ssh` runs there does. What the script itself takes as
+arguments nobody knows here: that is said.
 """
 
 from __future__ import annotations
 
 import re
+import shlex
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -16,6 +18,7 @@ from hostler.spec.names import slug
 
 TOOL = "burst training"
 _CREATE = re.compile(r"gcloud\s+(?:(?:alpha|beta)\s+)?compute\s+(?:instances|instance-templates)\s+create\s")
+_SSH = re.compile(r"gcloud\s+(?:(?:alpha|beta)\s+)?compute\s+ssh\s")
 _OFF = re.compile(  # what ends the VM when all is done, unless somebody wants it
     r"^[ \t]*if\b[^\n]*\n(?:[ \t]*then\n)?\s*(?:sudo\s+)?(?:shutdown|poweroff|halt)\b[^\n]*\n\s*fi\b",
     re.MULTILINE,
@@ -41,12 +44,18 @@ def read(text: str, beside: Read) -> Machines:
     known = _known(lines)
     line = next(one for one in lines if _CREATE.search(one))
     options, names = _options(shell.words(shell.filled(line[_CREATE.search(line).end() :], known)))  # type: ignore[union-attr]
-    notes = [f"{name} is an argument of the script: put it where it is missed" for name in _arguments(lines)]
+    notes = [f"{name} is an argument of the script: put it where it belongs" for name in _arguments(lines)]
     fleet = _fleet(options, notes)
     told = _pairs(options.get("--metadata", ""))
     metadata = {key: value for key, value in told.items() if not _is_private(key, value)}
     files = _pairs(options.get("--metadata-from-file", ""))
-    project, more = _trained(files, metadata, [key for key in told if key not in metadata], beside)
+    secret = [key for key in told if key not in metadata]
+    typed = "" if "startup-script" in files else _typed_there(lines, known)
+    if typed:
+        project, more = _commands(startup.read_inline(typed, "gcloud compute ssh"), [], [])
+        more += [f"metadata {key}: its value is not carried over" for key in secret]
+    else:
+        project, more = _trained(files, metadata, secret, beside)
     name = slug(names[0]) if names and "$" not in names[0] else "burst"
     notes += [*more, "the model: what is in $HOSTLER_OUTPUT_DIR is kept with the run"]
     made = {**project, "fleet": name, "fleets": {name: fleet}}
@@ -77,6 +86,19 @@ def _arguments(lines: list[str]) -> list[str]:
     """Variables that hold what the script is called with."""
     found = [shell.assignment(line) for line in lines]
     return [given[0] for given in found if given and re.fullmatch(r"\$\{?\d+\}?", given[1])]
+
+
+def _typed_there(lines: list[str], known: Mapping[str, str]) -> str:
+    """Commands that `gcloud compute ssh` runs on the VM, line by line; what is copied there is not one."""
+    found = []
+    for line in lines:
+        if called := _SSH.search(line):
+            words = shell.words(shell.filled(line[called.end() :], known))
+            if "--" in words:
+                found.append(shlex.join(words[words.index("--") + 1 :]))
+            else:
+                found.append(_options(words)[0].get("--command", ""))
+    return "".join(f"{one}\n" for one in found if one)
 
 
 def _options(words: list[str]) -> tuple[dict[str, str], list[str]]:
@@ -146,14 +168,22 @@ def _trained(
     notes += [
         f"metadata {key}={value}: not used by {name}" for key, value in metadata.items() if key not in used
     ]
-    notes += [
-        *begun.notes,
-        *(f"setup: {line}: not carried over, the code comes with each run" for line in begun.setup),
-    ]
     if begun.command == ("bash", name) and told:
         notes.append(
             f"{name} asks for metadata ({', '.join(told.values())}), which runs do not have: edit it"
         )
+    return _commands(begun, secrets, notes)
+
+
+def _commands(
+    begun: startup.Startup, secrets: Sequence[str], notes: list[str]
+) -> tuple[dict[str, Any], list[str]]:
+    """Keys of hostler.yaml for what a VM runs; variables without a value are named."""
+    notes = [
+        *notes,
+        *begun.notes,
+        *(f"setup: {line}: not carried over, the code comes with each run" for line in begun.setup),
+    ]
     made: dict[str, Any] = {"command": list(begun.command)} if begun.command else {}
     made |= {"git": begun.git} if begun.git else {}
     made |= {"git_token": begun.token} if begun.git and begun.token else {}

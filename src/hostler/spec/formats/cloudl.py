@@ -13,6 +13,7 @@ from hostler.errors import SpecError
 from hostler.spec.files.yaml12 import Document, Path
 from hostler.spec.formats.foreign import Foreign
 from hostler.spec.space.value import written
+from hostler.spec.units import counted
 
 TOOL = "clouDL"
 
@@ -93,7 +94,7 @@ def _table(
             )
         key, value = next(iter(constants.items()))
         columns[key] = {"values": [constants.pop(key)], "count": count}
-        notes.append(f"section {n + 1} has constants only: {count} runs of the same {key}={value}")
+        notes.append(f"section {n + 1} has constants only: {counted(count, 'run')} of the same {key}={value}")
     return {**constants, **({"ZIP": columns} if columns else {})}
 
 
@@ -101,7 +102,7 @@ def _column(document: Document, n: int, key: str, given: Any, count: int, notes:
     """The values a parameter takes in turn; None for a constant."""
     if isinstance(given, Mapping) and "data" in given:
         if given.get("method") not in _METHODS:
-            notes.append(f"{key}: the method {given.get('method')!r} is read as uniform random, as there")
+            notes.append(f"{key}: the method {given.get('method')!r} is read as uniform random, as in clouDL")
         return _by_method(document, (_path(document, n, key)), given, count)
     if not isinstance(given, list):
         return None

@@ -7,6 +7,7 @@ Its modes are verbs: new and resume are `sweep`, analyze is `report` and `archiv
 from __future__ import annotations
 
 import ast
+import posixpath
 import re
 import shlex
 from collections.abc import Callable, Iterator, Mapping
@@ -21,6 +22,7 @@ from hostler.spec.names import slug
 TOOL = "clouDL"
 SEARCH, MACHINES, STARTUP, QUICK = "hyperparameters.json", "configs.json", "user_startup.sh", "quick_start.sh"
 TOKEN, FOLDER = "access_token", "user_files"  # the folder's name, as clouDL makes it
+BESIDE = "../data"  # from the script's folder on
 SETUP, WHOLE = "cloudl_setup.sh", "cloudl_startup.sh"
 _IMPORT = re.compile(r"^\s*(?:from|import)\s+(clouDL|GCP_AI)\b", re.MULTILINE)
 _SHIM = {
@@ -33,7 +35,7 @@ Read = Callable[[str], "str | None"]  # a file of the project, by its path from 
 
 
 @dataclass(frozen=True)
-class Whole:
+class ImportedFolder:
     """`project` is hostler.yaml; `files` are others that are written; `hidden` stay out of snapshots."""
 
     project: dict[str, Any]
@@ -56,7 +58,7 @@ def read(
     *,
     sections: int,
     store: str,
-) -> Whole:
+) -> ImportedFolder:
     """`texts` are its files, `configs` its machines as data; `inside` is where it lies in the project."""
     begun = _read(texts, inside)
     quick = read_quickstart(texts[QUICK]) if QUICK in texts else QuickStart()
@@ -73,13 +75,13 @@ def read(
     elif lines := _lines_of_git(begun, script):
         project["setup"] = ["bash", "-c", "; ".join(["set -e", *lines])]
     if quick.data:
-        project["data"] = {"data": _from_here(inside, quick.data)}
+        project["data"] = {"data": _data(_from_here(inside, quick.data), begun)}
     token = _from_here(inside, quick.token) if quick.token else _below(inside, TOKEN)
     notes = [*begun.notes, *quick.notes, *said, *_notes(begun, quick, project, inside, texts, script, text)]
     if begun.token and (of_project(token) or "").strip():
         cat = f"$(cat {shlex.quote(token)})"
-        notes.append(f'export {begun.token}="{cat}" before a sweep: it is kept in no file of ours')
-    return Whole(
+        notes.append(f'export {begun.token}="{cat}" before a sweep: hostler writes it to no file')
+    return ImportedFolder(
         {**project, **fleet},
         files,
         tuple(_hidden(texts, quick, inside, project)),
@@ -103,8 +105,16 @@ def _hidden(
     if quick.token:
         yield _from_here(inside, quick.token)
     if quick.data:
-        yield project["data"]["data"]
+        yield project["data"]["data"]["path"]
     yield from (_below(inside, name) for name in _holding(texts))
+
+
+def _data(path: str, begun: Startup) -> dict[str, str]:
+    """Data where clouDL's scripts look for it: beside the folder that they run in. A file keeps its name."""
+    words = begun.command
+    folder = words[2] if words[:2] == ("env", "-C") else ""
+    name = PurePosixPath(path).name if PurePosixPath(path).suffix else ""
+    return {"path": path, "at": posixpath.normpath(posixpath.join(folder, BESIDE, name))}
 
 
 def _holding(texts: Mapping[str, str]) -> list[str]:
@@ -190,7 +200,7 @@ def _fleet(configs: Any, quick: QuickStart, sections: int) -> tuple[dict[str, An
             "project: `project` of the fleet, or GOOGLE_CLOUD_PROJECT, is quick_start.sh's second word"
         )
     if "image" in fleet:
-        notes.append("image: workers need Python 3.10 or newer on it; without it they get one that has")
+        notes.append("image: workers need Python 3.10 or newer on it; without it they get one that has that")
     return {"fleet": name, "fleets": {name: {**fleet, **more}}}, notes
 
 
@@ -213,7 +223,11 @@ def _notes(
     if script and text is None and not begun.git:
         found.append(f"{script} is not here: put it beside hostler.yaml")
     if quick.data:
-        found.append("data: at $HOSTLER_DATA/data, where clouDL had it at ../data")
+        found.append(f"data: at {BESIDE} of the script's folder, as clouDL had it, and at $HOSTLER_DATA/data")
+        if PurePosixPath(quick.data).suffix:
+            found.append(
+                f"data: {PurePosixPath(quick.data).name} is in {BESIDE} as it is: archives stay packed"
+            )
     return found
 
 
@@ -262,7 +276,7 @@ def read_quickstart(text: str) -> QuickStart:
     project, bucket = places[0] if places else ("", "")
     named = {**_cluster(plain), "hyperparameters.json": _of(plain, "--hyparams", "-p")}
     others = [
-        f"quick_start.sh names {path}, and {usual} is what was read: rename it, then again"
+        f"quick_start.sh names {path}, and {usual} is what was read: rename it and import again"
         for usual, path in named.items()
         if path and PurePosixPath(path).name != usual
     ]

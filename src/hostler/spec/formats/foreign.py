@@ -18,6 +18,8 @@ class Foreign:
     runs: int | None
     notes: tuple[str, ...] = ()
     places: Mapping[Path, Path] = field(default_factory=dict)  # of ours, in their file
+    results: str = ""  # folder in which people look for runs
+    program: tuple[str, ...] = ()  # what trains there, if the project has it: interpreter, script, …
 
     def document(self, theirs: Document) -> Document:
         """Ours, with the lines of theirs."""

@@ -25,7 +25,7 @@ def recognise(document: Document, stem: str) -> Foreign | None:
     return None
 
 
-def as_ours(document: Document, stem: str) -> tuple[Document, tuple[str, ...]]:
-    """The document as a sweep file of ours, with the lines of its own; what is not as it was."""
+def as_ours(document: Document, stem: str) -> tuple[Document, Foreign | None]:
+    """The document as a sweep file of ours, with the lines of its own; what another tool's file became."""
     found = recognise(document, stem)
-    return (document, ()) if found is None else (found.document(document), found.notes)
+    return (document if found is None else found.document(document)), found

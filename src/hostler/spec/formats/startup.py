@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 import shlex
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import PurePosixPath
 
 from hostler.spec.formats import private, shell, withheld
@@ -76,6 +76,16 @@ def read(text: str, name: str) -> Startup:
         secrets,
         tuple(_kept([*said, *made.said, *_doubts("\n".join(made.setup), command)], secrets)),
     )
+
+
+def read_inline(text: str, name: str) -> Startup:
+    """A script that stands inside the file `name`: where it cannot be taken apart, a shell gets all of it."""
+    begun = read(text, name)
+    if begun.command != ("bash", name):
+        return begun
+    if withheld.withhold(text).left:
+        return replace(begun, command=(), notes=(*begun.notes, f"{name}: name the `command`"))
+    return replace(begun, command=("bash", "-c", begun.whole or text), whole="")
 
 
 def _as_it_is(clean: withheld.Withheld, text: str, name: str) -> Startup:

@@ -14,6 +14,7 @@ from hostler.spec.formats import withheld
 from hostler.spec.formats.foreign import Foreign
 from hostler.spec.formats.wandb_parameter import Parameter, parameter
 from hostler.spec.nearest import did_you_mean
+from hostler.spec.ranking import GOALS
 
 TOOL = "Weights & Biases"
 
@@ -29,16 +30,22 @@ def is_it(value: Any) -> bool:
     """By what only they have: a file without any of it is read the same as ours."""
     if not isinstance(value, Mapping) or not isinstance(value.get("parameters"), Mapping):
         return False
-    metric = value.get("metric")
-    goal = metric.get("goal") if isinstance(metric, Mapping) else None
     command = value.get("command")
     return (
         any(key in value for key in _ONLY_THEIRS)
-        or value.get("method") == "bayes"
-        or goal in ("minimize", "maximize")
+        or (_speaks_theirs(value) and all(key in _OURS + _UNUSED for key in value))
         or (isinstance(command, list) and any("${" in str(word) for word in command))
         or any(_is_theirs(one) for one in value["parameters"].values())
     )
+
+
+def _speaks_theirs(value: Mapping[str, Any]) -> bool:
+    """Whether method or goal are called as they call them, and each parameter is a table."""
+    metric = value.get("metric")
+    table = metric if isinstance(metric, Mapping) else {}
+    words = value.get("method") == "bayes" or table.get("goal") in ("minimize", "maximize")
+    tables = all(isinstance(one, Mapping) for one in value["parameters"].values())
+    return words and tables and "of" not in table
 
 
 def _is_theirs(one: Any) -> bool:
@@ -107,12 +114,12 @@ def _metric(document: Document, notes: list[str]) -> dict[str, Any]:
     if not isinstance(metric, Mapping) or "name" not in metric:
         raise SpecError("metric: needs a name", where=document.where(("metric",)))
     goal = metric.get("goal", "minimize")
-    if goal not in ("minimize", "maximize"):
+    if goal not in GOALS:
         raise SpecError(
             f"metric.goal: {goal!r} is not minimize or maximize", where=document.where(("metric", "goal"))
         )
     notes += [f"metric.{key}: not carried over" for key in metric if key not in ("name", "goal")]
-    return {"metric": {"name": metric["name"], "goal": goal[:3]}}
+    return {"metric": {"name": metric["name"], "goal": GOALS[goal]}}
 
 
 def _prune(document: Document, notes: list[str]) -> dict[str, Any]:

@@ -31,7 +31,7 @@ class Withheld:
 
 
 @dataclass(frozen=True)
-class _Withheld:
+class _SecretSpan:
     start: int
     end: int
     name: str
@@ -78,12 +78,12 @@ def doubtful(text: str) -> list[str]:
     return list(dict.fromkeys(found))
 
 
-def _found(text: str, stands: list[str]) -> Iterator[_Withheld]:
+def _found(text: str, stands: list[str]) -> Iterator[_SecretSpan]:
     for name, pattern in LOGINS:
         for one in pattern.finditer(text):
             if private.is_text(_value(one)):
                 tool = name or _tool(text, one.start(), one.end(), "TOKEN")
-                yield _Withheld(*_span(one), tool, f"a login ({tool.partition('_')[0].lower()})")
+                yield _SecretSpan(*_span(one), tool, f"a login ({tool.partition('_')[0].lower()})")
     for pattern in (HEADER, OPTION, NAMED, DEFAULT, SETS):
         for one in _each(pattern, text):
             headed = pattern is not HEADER and HEADED.fullmatch(one["n"])
@@ -91,16 +91,16 @@ def _found(text: str, stands: list[str]) -> Iterator[_Withheld]:
                 continue
             if not _is_code(text, stands, one) and not _is_elsewhere(text, one):
                 whole = one.span() if pattern is DEFAULT else _span(one)
-                yield _Withheld(*whole, _named(text, one), _where(one))
+                yield _SecretSpan(*whole, _named(text, one), _where(one))
     for one in USER.finditer(text):
         user, colon, password = _value(one).partition(":")
         if colon and private.is_text(password):
             start, end = _span(one)
-            yield _Withheld(start + len(user) + 1, end, "PASSWORD", "the password after -u")
+            yield _SecretSpan(start + len(user) + 1, end, "PASSWORD", "the password after -u")
     yield from _addresses(text)
     for name, shape in private.SHAPES.items():
         for one in shape.finditer(text):
-            yield _Withheld(*one.span(), _assigned(text, one.start()) or name, "what has the form of a key")
+            yield _SecretSpan(*one.span(), _assigned(text, one.start()) or name, "what has the form of a key")
 
 
 def _tells(pattern: re.Pattern[str], name: str, value: str) -> bool:
@@ -127,7 +127,7 @@ def _is_elsewhere(text: str, one: re.Match[str]) -> bool:
     return bool(_ELSEWHERE.search(text, max(0, one.start() - 300), one.start()))
 
 
-def _addresses(text: str) -> Iterator[_Withheld]:
+def _addresses(text: str) -> Iterator[_SecretSpan]:
     """`https://user:password@host`, `https://token@host`."""
     for one in ADDRESS.finditer(text):
         user, colon, password = one["who"].partition(":")
@@ -139,10 +139,10 @@ def _addresses(text: str) -> Iterator[_Withheld]:
         else:
             continue
         if private.is_text(text[start:end]):
-            yield _Withheld(start, end, "TOKEN", "what stands before the @ of an address")
+            yield _SecretSpan(start, end, "TOKEN", "what stands before the @ of an address")
 
 
-def _apart(found: list[_Withheld]) -> Iterator[_Withheld]:
+def _apart(found: list[_SecretSpan]) -> Iterator[_SecretSpan]:
     """The findings that do not overlap; of two, the first to begin."""
     end = -1
     for one in found:
@@ -151,7 +151,7 @@ def _apart(found: list[_Withheld]) -> Iterator[_Withheld]:
             end = one.end
 
 
-def _order(one: _Withheld) -> tuple[int, int]:
+def _order(one: _SecretSpan) -> tuple[int, int]:
     return one.start, -one.end
 
 
@@ -163,7 +163,7 @@ def _each(pattern: re.Pattern[str], text: str) -> Iterator[re.Match[str]]:
         found = pattern.search(text, found.end("n"))
 
 
-def _with_names(text: str, stands: list[str], found: Iterable[_Withheld]) -> list[_Withheld]:
+def _with_names(text: str, stands: list[str], found: Iterable[_SecretSpan]) -> list[_SecretSpan]:
     """Findings with a name for each value: of two values under one name, the assigned one keeps it."""
     every, values, names = list(found), dict[str, str](), dict[int, str]()
     for one in sorted(every, key=lambda one: (_assigned(text, one.start) != one.name, one.start)):

@@ -7,6 +7,7 @@ option.py          an option, and the declarations of a script
 sources.py         the statements that a script runs: its own, and those of modules that it imports
 values.py          constants and callables in source
 argparse_calls.py  `add_argument` calls
+subcommands.py     calls of argparse's sub-commands that a command does not name
 click_options.py   decorators of click, signatures of typer
 whole_scripts.py   libraries that read all options one way: absl, Fire, HfArgumentParser, configurators
 shell_options.py   `getopts` and `case` of shell scripts

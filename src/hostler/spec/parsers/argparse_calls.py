@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from hostler.spec.parsers.option import ONE_VALUE, Option
-from hostler.spec.parsers.sources import Source, functions
+from hostler.spec.parsers.sources import ScriptSource, functions
+from hostler.spec.parsers.subcommands import left_out
 from hostler.spec.parsers.values import UNKNOWN, calls, constant, keywords, last_name, reader
 from hostler.spec.style import Form
 
@@ -17,22 +18,27 @@ _OWN = frozenset(
     {ADD, "add_argument_group", "add_mutually_exclusive_group", "parse_args", "set_defaults", "get_default"}
     | {"print_help", "print_usage", "format_help", "error", "exit", "description", "epilog", "prog"}
 )
+_COUNTS: Mapping[object, tuple[int, int | None]] = {None: (1, 1), "?": (0, 1), "*": (0, None), "+": (1, None)}
 _GROUPS = ("ArgumentParser", "add_argument_group", "add_mutually_exclusive_group")
 
 
-def options(found: Iterable[Source]) -> Iterator[Option]:
+def options(found: Iterable[ScriptSource], words: Sequence[str] = ()) -> Iterator[Option]:
+    """Options of every call; `words` of the command choose among sub-commands."""
     found = tuple(found)
-    known = functions(found)
+    known, others = functions(found), left_out(found, words)
     for source in found:
         aliases = _aliases(source)
         for call in calls(source.nodes()):
-            if last_name(call.func) == ADD or (isinstance(call.func, ast.Name) and call.func.id in aliases):
+            is_add = last_name(call.func) == ADD or (
+                isinstance(call.func, ast.Name) and call.func.id in aliases
+            )
+            if is_add and call not in others:
                 option = _option(call, source, known)
                 if option:
                     yield option
 
 
-def is_closed(found: Iterable[Source]) -> bool:
+def is_closed(found: Iterable[ScriptSource]) -> bool:
     """Whether every option is seen, and an unknown one is refused: one parser, that nobody else gets."""
     found = tuple(found)
     nodes = [(source, node) for source in found for node in source.nodes()]
@@ -57,7 +63,7 @@ def is_closed(found: Iterable[Source]) -> bool:
     return any(isinstance(n, ast.Attribute) and n.attr == "parse_args" for _, n in nodes)
 
 
-def _bound(nodes: list[tuple[Source, ast.AST]]) -> set[str]:
+def _bound(nodes: list[tuple[ScriptSource, ast.AST]]) -> set[str]:
     """Names of parsers and groups, and of parameters that get them by the same name."""
     return {
         target.id
@@ -69,7 +75,7 @@ def _bound(nodes: list[tuple[Source, ast.AST]]) -> set[str]:
     }  # fmt: skip
 
 
-def _inside(nodes: list[tuple[Source, ast.AST]]) -> dict[ast.AST, ast.AST]:
+def _inside(nodes: list[tuple[ScriptSource, ast.AST]]) -> dict[ast.AST, ast.AST]:
     return {child: node for _, node in nodes for child in ast.iter_child_nodes(node)}
 
 
@@ -77,11 +83,11 @@ def _is_parser(node: ast.AST, parsers: set[str]) -> bool:
     return isinstance(node, ast.Name) and node.id in parsers
 
 
-def _is_plain(call: ast.Call, source: Source) -> bool:
+def _is_plain(call: ast.Call, source: ScriptSource) -> bool:
     return all(isinstance(constant(word, source.names), str) for word in call.args) and bool(call.args)
 
 
-def _aliases(source: Source) -> set[str]:
+def _aliases(source: ScriptSource) -> set[str]:
     """Names bound to some parser's add_argument."""
     return {
         target.id
@@ -92,7 +98,7 @@ def _aliases(source: Source) -> set[str]:
     }
 
 
-def _option(call: ast.Call, source: Source, known: Mapping[str, ast.AST]) -> Option | None:
+def _option(call: ast.Call, source: ScriptSource, known: Mapping[str, ast.AST]) -> Option | None:
     names = [constant(word, source.names) for word in call.args]
     if not names or not all(isinstance(name, str) and name.startswith("-") for name in names):
         return None
@@ -111,7 +117,7 @@ def _option(call: ast.Call, source: Source, known: Mapping[str, ast.AST]) -> Opt
 
 
 def _declared(
-    bare: Option, given: Mapping[str, ast.AST], source: Source, known: Mapping[str, ast.AST]
+    bare: Option, given: Mapping[str, ast.AST], source: ScriptSource, known: Mapping[str, ast.AST]
 ) -> Option:
     """The option with the form that `action`, `nargs` and `type` make."""
     action = given.get("action")
@@ -157,7 +163,7 @@ def _valued(
     action: str,
     nargs: object,
     given: Mapping[str, ast.AST],
-    source: Source,
+    source: ScriptSource,
     known: Mapping[str, ast.AST],
 ) -> Option:
     option = bare.form.option
@@ -168,6 +174,8 @@ def _valued(
     true = None if reads.true is None else (option, reads.true)
     false = None if reads.false is None else ((option, reads.false) if reads.false else (f"{option}=",))
     form = replace(bare.form, booleans="value", true=true, false=false, literal=reads.literal)
+    counts = (nargs, nargs) if isinstance(nargs, int) else _COUNTS.get(nargs)
+    bare = replace(bare, counts=counts, nests=reads.literal or reads.lists == "json")
     if action == "append":
         return replace(
             bare,

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 
 from hostler.spec.parsers.option import ONE_VALUE, Option
-from hostler.spec.parsers.sources import Source, functions
+from hostler.spec.parsers.sources import ScriptSource, functions
 from hostler.spec.parsers.values import UNKNOWN, calls, constant, keywords, last_name
 from hostler.spec.style import Form
 
@@ -16,7 +16,7 @@ _TUPLES = frozenset({"Tuple", "tuple"})
 _Function = ast.FunctionDef | ast.AsyncFunctionDef
 
 
-def options(found: Iterable[Source]) -> Iterator[Option]:
+def options(found: Iterable[ScriptSource]) -> Iterator[Option]:
     """Options of every `@click.option(…)`."""
     for source in found:
         bare = _imported_from(source, "click")
@@ -29,7 +29,7 @@ def options(found: Iterable[Source]) -> Iterator[Option]:
                             yield option
 
 
-def typer_options(found: Iterable[Source]) -> Iterator[Option]:
+def typer_options(found: Iterable[ScriptSource]) -> Iterator[Option]:
     """Options of every function that typer makes a command of."""
     found = tuple(found)
     known, run = functions(found), set[str]()
@@ -48,7 +48,7 @@ def typer_options(found: Iterable[Source]) -> Iterator[Option]:
                 yield from _of_signature(node, source)
 
 
-def _imported_from(source: Source, module: str) -> set[str]:
+def _imported_from(source: ScriptSource, module: str) -> set[str]:
     """Local names of `option` where it was imported by itself."""
     return {
         alias.asname or alias.name
@@ -71,7 +71,7 @@ def _root(node: ast.AST) -> str:
     return last_name(node)
 
 
-def _of_decorator(call: ast.Call, source: Source) -> Option | None:
+def _of_decorator(call: ast.Call, source: ScriptSource) -> Option | None:
     words = [constant(word, source.names) for word in call.args]
     given = keywords(call)
     if not words or not all(isinstance(word, str) for word in words):
@@ -108,17 +108,25 @@ def _shaped(bare: Option, off: str, table: Mapping[str, object], kind: ast.AST |
     if table.get("flag_value") is not None:
         return bare  # one of several that share a key
     if table.get("is_flag") or table.get("count"):
-        return bare if table.get("default") not in (None, False, 0) else _flag(bare)
+        default = table.get("default")
+        return _stuck(bare) if default is True else bare if default not in (None, False, 0) else _flag(bare)
     several = table.get("nargs") or (len(kind.elts) if isinstance(kind, ast.Tuple) else 1)
-    if isinstance(kind, ast.Call) and last_name(kind.func) == "Tuple":
-        several = 2
     form = replace(bare.form, booleans="value")
+    if table.get("tuple") or (isinstance(kind, ast.Call) and last_name(kind.func) == "Tuple"):
+        several = 2  # or more
+    elif isinstance(several, int):
+        bare = replace(bare, counts=(several, several))
     if table.get("multiple"):
         form = replace(form, lists="repeat")
         return replace(bare, form=form, accepts=ONE_VALUE | {"repeat"}, how="with multiple=True")
     if isinstance(several, int) and several > 1:
         form = replace(form, lists="spaces")
-        return replace(bare, form=form, accepts=frozenset({"spaces"}), how=f"with {several} values")
+        return replace(
+            bare,
+            form=form,
+            accepts=frozenset({"spaces"}),
+            how=f"with {several} values" if bare.counts else "as a tuple",
+        )
     return replace(bare, form=form, accepts=ONE_VALUE, how="with one value")
 
 
@@ -129,12 +137,18 @@ def _pair(bare: Option, off: str) -> Option:
     return replace(bare, form=form, accepts=frozenset({"no-prefix", "bare"}), how=how)
 
 
+def _stuck(bare: Option) -> Option:
+    """A flag that is true without being given, and has no other name that makes it false."""
+    form = replace(bare.form, booleans="bare", true=(), false=())
+    return replace(bare, form=form, accepts=frozenset({"bare"}), how="as a flag", stuck=True)
+
+
 def _flag(bare: Option) -> Option:
     form = replace(bare.form, booleans="bare", true=(bare.form.option,), false=())
     return replace(bare, form=form, accepts=frozenset({"bare"}), how="as a flag")
 
 
-def _of_signature(function: _Function, source: Source) -> Iterator[Option]:
+def _of_signature(function: _Function, source: ScriptSource) -> Iterator[Option]:
     arguments = function.args
     plain = [*arguments.posonlyargs, *arguments.args]
     defaults: list[ast.AST | None] = [None] * (len(plain) - len(arguments.defaults)) + list(
@@ -150,7 +164,7 @@ def _of_signature(function: _Function, source: Source) -> Iterator[Option]:
             yield option
 
 
-def _of_parameter(argument: ast.arg, default: ast.AST | None, source: Source) -> Option | None:
+def _of_parameter(argument: ast.arg, default: ast.AST | None, source: ScriptSource) -> Option | None:
     kind, told = _annotated(argument.annotation)
     if isinstance(default, ast.Call) and last_name(default.func) in ("Option", "Argument"):
         told, default = default, default.args[0] if default.args else ast.Constant(None)
@@ -179,7 +193,7 @@ def _of_parameter(argument: ast.arg, default: ast.AST | None, source: Source) ->
     table = {
         "is_flag": kind == "bool" and not off,
         "multiple": kind == "list",
-        "nargs": 2 if kind == "tuple" else 1,
+        "tuple": kind == "tuple",
     }
     if kind == "bool" and not off:
         table["default"] = constant(default, source.names)

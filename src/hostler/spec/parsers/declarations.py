@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from hostler.spec.parsers import argparse_calls, click_options, shell_options, whole_scripts
 from hostler.spec.parsers.option import Declarations, Option, merged
 from hostler.spec.parsers.sources import LARGEST, imported, sources
-from hostler.spec.script import LAUNCHERS, script_at
+from hostler.spec.parsers.values import Reader, read_later
+from hostler.spec.script import LAUNCHERS, script_args, script_at
 
 
 def declarations(command: Sequence[str], folder: Path, root: Path) -> Declarations:
@@ -36,7 +38,7 @@ def declarations(command: Sequence[str], folder: Path, root: Path) -> Declaratio
         "lightning",
         "transformers",
     }:
-        options += argparse_calls.options(found)
+        options += argparse_calls.options(found, command[script_args(command) :])
     if "click" in modules:
         options += click_options.options(found)
     if "typer" in modules:
@@ -45,8 +47,18 @@ def declarations(command: Sequence[str], folder: Path, root: Path) -> Declaratio
         options += whole_scripts.absl_options(found)
     way = whole_scripts.whole(found, modules)
     only_argparse = "argparse" in modules and not modules & {"click", "typer", "absl", "fire", "transformers"}
+    later = read_later(node for source in found for node in source.nodes())
     closed = only_argparse and way == whole_scripts.Whole() and argparse_calls.is_closed(found)
-    return Declarations(merged(options), way.form, shown, closed, way.tied)
+    read = tuple(_read_as(option, later.get(option.dest)) for option in merged(options))
+    return Declarations(read, way.form, shown, closed, way.tied, whole_scripts.is_hydra(found))
+
+
+def _read_as(option: Option, later: Reader | None) -> Option:
+    """The option, where it takes one text that the script makes a list of later."""
+    if later is None or not option.is_single:
+        return option
+    form = replace(option.form, lists=later.lists, literal=later.literal)
+    return replace(option, form=form, nests=later.lists == "json")
 
 
 def _script(command: Sequence[str], folder: Path) -> tuple[Path | None, Path]:

@@ -7,7 +7,9 @@ from dataclasses import dataclass, field, replace
 
 from hostler.spec.style import Form, same_key
 
-ONE_VALUE = frozenset({"value", "comma", "json"})  # words of `style:` that fit an option with one value
+ONE_VALUE = frozenset(
+    {"value", "comma", "joined", "json"}
+)  # words of `style:` that fit an option with one value
 
 
 @dataclass(frozen=True)
@@ -21,6 +23,19 @@ class Option:
     where: str = ""  # file:line
     how: str = ""  # in words, after "declares --x"
     stuck: bool | None = None  # the value that a flag cannot change from
+    counts: tuple[int, int | None] | None = None  # values each time it is given, at least and most
+    nests: bool = False  # a value may be a list itself
+
+    @property
+    def is_flag(self) -> bool:
+        """Whether it surely takes no value."""
+        return self.accepts is not None and self.accepts <= {"bare", "no-prefix"}
+
+    @property
+    def is_single(self) -> bool:
+        """Whether it surely takes one value, and nothing tells how that could be a list."""
+        most = self.counts[1] if self.counts else None
+        return most == 1 and self.accepts is not None and "repeat" not in self.accepts and not self.form.lists
 
     @property
     def said(self) -> str:
@@ -36,6 +51,7 @@ class Declarations:
     script: str = ""
     closed: bool = False  # these are surely all, and others are refused
     tied: bool = False  # only --key=value is understood
+    hydra: bool = False  # Hydra reads the command line
 
     def find(self, key: str) -> Option | None:
         """The option of a parameter: by the script's own key, else by a name, in that name's spelling."""

@@ -21,7 +21,7 @@ LARGEST = 2_000_000  # bytes of one
 
 
 @dataclass(frozen=True)
-class Source:
+class ScriptSource:
     """A module's statements that count."""
 
     shown: str  # path for messages
@@ -35,18 +35,18 @@ class Source:
             yield from ast.walk(statement)
 
 
-def sources(script: Path, roots: Iterable[Path], shown: str) -> tuple[Source, ...]:
+def sources(script: Path, roots: Iterable[Path], shown: str) -> tuple[ScriptSource, ...]:
     """The script's source and those it imports from the `roots`; () if it is not Python that can be read."""
     tree = _parsed(script)
     if tree is None:
         return ()
-    first = Source(shown, script.parent, tree, tuple(tree.body), constants(tree))
+    first = ScriptSource(shown, script.parent, tree, tuple(tree.body), constants(tree))
     read = {os.path.realpath(script): first}
     _follow(first, tuple(roots), read, AWAY)
     return tuple(read.values())
 
 
-def functions(found: Iterable[Source]) -> dict[str, ast.AST]:
+def functions(found: Iterable[ScriptSource]) -> dict[str, ast.AST]:
     """Functions by name, where all that bear it are one."""
     by_name: dict[str, list[ast.AST]] = {}
     for source in found:
@@ -56,11 +56,11 @@ def functions(found: Iterable[Source]) -> dict[str, ast.AST]:
     return {name: nodes[0] for name, nodes in by_name.items() if len(nodes) == 1}
 
 
-def classes(found: Iterable[Source]) -> dict[str, ast.ClassDef]:
+def classes(found: Iterable[ScriptSource]) -> dict[str, ast.ClassDef]:
     return {n.name: n for source in found for n in source.nodes() if isinstance(n, ast.ClassDef)}
 
 
-def imported(found: Iterable[Source]) -> set[str]:
+def imported(found: Iterable[ScriptSource]) -> set[str]:
     """First names of all that is imported: argparse, click, absl …"""
     names: set[str] = set()
     for source in found:
@@ -72,7 +72,7 @@ def imported(found: Iterable[Source]) -> set[str]:
     return names
 
 
-def _follow(source: Source, roots: tuple[Path, ...], read: dict[str, Source], away: int) -> None:
+def _follow(source: ScriptSource, roots: tuple[Path, ...], read: dict[str, ScriptSource], away: int) -> None:
     if not away:
         return
     for path, wanted in _imports(source, roots):
@@ -83,12 +83,12 @@ def _follow(source: Source, roots: tuple[Path, ...], read: dict[str, Source], aw
         if tree is None:
             continue
         shown = _shown(path, roots)
-        module = Source(shown, path.parent, tree, _used(tree, wanted), constants(tree))
+        module = ScriptSource(shown, path.parent, tree, _used(tree, wanted), constants(tree))
         read[real] = module
         _follow(module, roots, read, away - 1)
 
 
-def _imports(source: Source, roots: tuple[Path, ...]) -> Iterator[tuple[Path, set[str] | None]]:
+def _imports(source: ScriptSource, roots: tuple[Path, ...]) -> Iterator[tuple[Path, set[str] | None]]:
     """(file, names used of it); None: all of them."""
     nodes = [*ast.walk(source.tree)]
     seen = list(source.nodes())

@@ -83,12 +83,40 @@ def reader(node: ast.AST | None, functions: Mapping[str, ast.AST]) -> Reader:
     name = last_name(node)
     if name == "bool" and isinstance(node, ast.Name):
         return Reader("true", "")  # bool("false") is True
+    if name in ("int", "float") and isinstance(node, ast.Name):
+        return Reader("1", "0")
+    if isinstance(node, ast.Subscript):  # jsonargparse: List[int]
+        return Reader(lists="json")
     if name in ("loads", "safe_load", "full_load"):
         return Reader(lists="json")
     if name in ("literal_eval", "eval"):
         return Reader(lists="json", literal=True)
     body = node if isinstance(node, ast.Lambda) else functions.get(name)
     return _of_function(body) if body is not None else Reader()
+
+
+def read_later(nodes: Iterator[ast.AST]) -> dict[str, Reader]:
+    """How scripts read a list from a text that they have parsed, by the text's last name: `layers` of
+    `args.layers.split(",")`, `json.loads(FLAGS.layers)`. A name that is read in several ways is left out."""
+    found: dict[str, set[Reader]] = {}
+    for call in calls(nodes):
+        name, read = last_name(call.func), call.args[0] if call.args else None
+        if name == "split" and isinstance(call.func, ast.Attribute):
+            between = constant(call.args[0], {}) if call.args else " "
+            forms = {",": "comma", " ": "joined"}
+            read, how = call.func.value, Reader(lists=forms.get(between, "") if type(between) is str else "")
+        else:
+            how = reader(call.func, {})
+        name = _item(read) or last_name(read)
+        if how.lists and name:
+            found.setdefault(name, set()).add(how)
+    return {name: ways.pop() for name, ways in found.items() if len(ways) == 1}
+
+
+def _item(node: ast.AST | None) -> str:
+    """`layers` of config["layers"]."""
+    key = constant(node.slice, {}) if isinstance(node, ast.Subscript) else None
+    return key if isinstance(key, str) else ""
 
 
 def _of_function(body: ast.AST) -> Reader:

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from hostler.spec.parsers.option import Option
-from hostler.spec.parsers.sources import Source
+from hostler.spec.parsers.option import ONE_VALUE, Option
+from hostler.spec.parsers.sources import ScriptSource
 from hostler.spec.parsers.values import calls, constant, last_name
 from hostler.spec.style import Form
 
@@ -21,7 +21,8 @@ _LITERALS = Form(booleans="value", lists="json", assign="equals", literal=True)
 _HF = Form(booleans="value", lists="spaces")
 _YAML = Form(booleans="value", lists="json")
 
-_LISTS = {"list": "comma", "multi": "repeat"}
+_LISTS = {"list": "comma", "spaceseplist": "joined", "multi": "repeat"}
+_SINGLE = ("string", "enum", "integer", "float")
 
 
 @dataclass(frozen=True)
@@ -32,14 +33,14 @@ class Whole:
     tied: bool = False
 
 
-def whole(found: Iterable[Source], modules: set[str]) -> Whole:
+def whole(found: Iterable[ScriptSource], modules: set[str]) -> Whole:
     """The one way in which a script reads its options; the usual form where it has none, or several."""
     found = tuple(found)
     ways = {way for source in found for call in calls(source.nodes()) for way in _ways(call, source, modules)}
     return next(iter(ways)) if len(ways) == 1 else Whole()
 
 
-def absl_options(found: Iterable[Source]) -> Iterator[Option]:
+def absl_options(found: Iterable[ScriptSource]) -> Iterator[Option]:
     """Flags that `DEFINE_…` calls declare."""
     for source in found:
         for call in calls(source.nodes()):
@@ -56,11 +57,14 @@ def _flag(name: str, kind: str, where: str) -> Option:
         return Option((option,), name, form, frozenset({"value", "bare"}), where, "with DEFINE_bool")
     lists = _LISTS.get(kind.partition("_")[0], "")
     form = Form("value", lists, "equals", option)
-    accepts = frozenset({"value", lists}) if lists else None
-    return Option((option,), name, form, accepts, where, f"with DEFINE_{kind}")
+    if kind in ("integer", "float"):
+        form = replace(form, true=(f"{option}=1",), false=(f"{option}=0",))
+    accepts = frozenset({"value", lists}) if lists else ONE_VALUE if kind in _SINGLE else None
+    counts = (1, 1) if kind in _SINGLE else None
+    return Option((option,), name, form, accepts, where, f"with DEFINE_{kind}", counts=counts)
 
 
-def _ways(call: ast.Call, source: Source, modules: set[str]) -> Iterator[Whole]:
+def _ways(call: ast.Call, source: ScriptSource, modules: set[str]) -> Iterator[Whole]:
     name = last_name(call.func)
     if name.startswith("DEFINE_") and modules & {"absl", "tensorflow", "ml_collections"}:
         yield Whole(_TIED)
@@ -78,7 +82,7 @@ def _ways(call: ast.Call, source: Source, modules: set[str]) -> Iterator[Whole]:
         yield Whole(_LITERALS, tied=True)
 
 
-def _configures(node: ast.AST, source: Source) -> bool:
+def _configures(node: ast.AST, source: ScriptSource) -> bool:
     """Whether this is the text of a file that reads --key=value from sys.argv as Python literals."""
     opened = next((c for c in calls(list(ast.walk(node))) if last_name(c.func) == "open"), None)
     path = _path(opened.args[0], source) if opened and opened.args else None
@@ -93,8 +97,32 @@ def _configures(node: ast.AST, source: Source) -> bool:
     return False
 
 
-def _path(node: ast.AST, source: Source) -> Path | None:
+def _path(node: ast.AST, source: ScriptSource) -> Path | None:
     """A constant path, or an `os.path.join` of constants."""
     words = node.args if isinstance(node, ast.Call) and last_name(node.func) == "join" else [node]
     parts = [constant(word, source.names) for word in words]
     return Path(*parts) if parts and all(isinstance(part, str) for part in parts) else None
+
+
+def is_hydra(found: Iterable[ScriptSource]) -> bool:
+    """Whether the script itself, the first source, has a function that Hydra starts."""
+    script = next(iter(found))
+    mains = {"hydra.main", *_imported_mains(script)}
+    decorators = (
+        decorator
+        for node in script.nodes()
+        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef))
+        for decorator in node.decorator_list
+    )
+    return any(isinstance(node, ast.Call) and ast.unparse(node.func) in mains for node in decorators)
+
+
+def _imported_mains(script: ScriptSource) -> set[str]:
+    """Local names of Hydra's `main` where it was imported by itself."""
+    return {
+        alias.asname or alias.name
+        for node in script.nodes()
+        if isinstance(node, ast.ImportFrom) and node.module == "hydra"
+        for alias in node.names
+        if alias.name == "main"
+    }

@@ -37,7 +37,9 @@ def read_form(key: str, given: Given, path: Path, seed: int) -> Form:
     """The form a table describes; `seed` is for `count` draws, which are fixed here."""
     word = next((word for word in DECIDING if word in given and word != "when"), None)
     if word is None:
-        raise Fault(path, "`when` has a condition but no value", hint="like {value: 0.9, when: {optim: sgd}}")
+        raise Fault(
+            path, "`when` has a condition but no value", hint="for example {value: 0.9, when: {optim: sgd}}"
+        )
     for other in given:
         if other not in (word, "when", *DECIDING[word]):
             raise Fault((*path, other), f"cannot be combined with {word}")
@@ -94,7 +96,7 @@ def _ladder(given: Given, path: Path) -> Sequence[Number]:
     ways = [word for word in ("step", "factor") if word in given]
     if len(ways) != 1 or "count" not in given:
         raise Fault(
-            path, "start needs step or factor, and count", hint="like {start: 64, factor: 2, count: 4}"
+            path, "start needs step or factor, and count", hint="for example {start: 64, factor: 2, count: 4}"
         )
     start, each = _number(given, "start", path), _number(given, ways[0], path)
     try:

@@ -132,7 +132,7 @@ def _value(node: ast.expr, params: Mapping[str, Any]) -> Any:
     if isinstance(node, ast.BinOp):
         return _binary(node.op, _evaluate(node.left, params), _evaluate(node.right, params))
     if isinstance(node, ast.UnaryOp):
-        return _UNARY[type(node.op)](_evaluate(node.operand, params))
+        return UNARY[type(node.op)](_evaluate(node.operand, params))
     if isinstance(node, ast.Compare):
         return _compare(node, params)
     if isinstance(node, ast.BoolOp):
@@ -160,7 +160,7 @@ def _compare(node: ast.Compare, params: Mapping[str, Any]) -> bool:
     left = _evaluate(node.left, params)
     for op, right_node in zip(node.ops, node.comparators, strict=True):
         right = _evaluate(right_node, params)
-        if not _COMPARE[type(op)](left, right):
+        if not COMPARE[type(op)](left, right):
             return False
         left = right
     return True
@@ -181,7 +181,7 @@ def _binary(op: ast.operator, left: Any, right: Any) -> Any:
         raise TypeError(f"{left!r} and {right!r} are not both numbers")
     if isinstance(op, ast.Pow):
         return _power(left, right)
-    return _bounded(_BINARY[type(op)](left, right))
+    return _bounded(BINARY[type(op)](left, right))
 
 
 def _power(base: Any, exponent: Any) -> Any:
@@ -226,7 +226,7 @@ _ALLOWED = (
     *(ast.Add, ast.Sub, ast.Mult, ast.Div, ast.FloorDiv, ast.Mod, ast.Pow),
     *(ast.Eq, ast.NotEq, ast.Lt, ast.LtE, ast.Gt, ast.GtE, ast.In, ast.NotIn),
 )
-_BINARY: dict[type[ast.operator], Callable[[Any, Any], Any]] = {
+BINARY: dict[type[ast.operator], Callable[[Any, Any], Any]] = {
     ast.Add: operator.add,
     ast.Sub: operator.sub,
     ast.Mult: operator.mul,
@@ -234,12 +234,12 @@ _BINARY: dict[type[ast.operator], Callable[[Any, Any], Any]] = {
     ast.FloorDiv: operator.floordiv,
     ast.Mod: operator.mod,
 }
-_UNARY: dict[type[ast.unaryop], Callable[[Any], Any]] = {
+UNARY: dict[type[ast.unaryop], Callable[[Any], Any]] = {
     ast.UAdd: operator.pos,
     ast.USub: operator.neg,
     ast.Not: operator.not_,
 }
-_COMPARE: dict[type[ast.cmpop], Callable[[Any, Any], bool]] = {
+COMPARE: dict[type[ast.cmpop], Callable[[Any, Any], bool]] = {
     ast.Eq: operator.eq,
     ast.NotEq: operator.ne,
     ast.Lt: operator.lt,

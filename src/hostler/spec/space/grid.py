@@ -34,7 +34,7 @@ _BLOCK = 2048  # cells held at once
 
 
 @dataclass(frozen=True)
-class Column:
+class GridColumn:
     """An axis of one parameter."""
 
     key: str
@@ -47,7 +47,7 @@ class Column:
         return {self.key: self.values[at]}
 
 
-Axis = Column | tuple[Flat, ...]
+Axis = GridColumn | tuple[Flat, ...]
 
 
 @dataclass(frozen=True)
@@ -138,11 +138,11 @@ def _axis(group: list[SpaceEntry]) -> Axis:
 def _alone(entry: SpaceEntry) -> Axis:
     form = entry.form
     if isinstance(form, Constant):
-        return Column(form.key, (form.value,))
+        return GridColumn(form.key, (form.value,))
     if isinstance(form, Derived):
-        return Column(form.key, (form.expression,))
+        return GridColumn(form.key, (form.expression,))
     if isinstance(form, Values):
-        return Column(form.key, form.values)
+        return GridColumn(form.key, form.values)
     if isinstance(form, Zipped):
         return form.rows
     if isinstance(form, Branches):
@@ -150,7 +150,7 @@ def _alone(entry: SpaceEntry) -> Axis:
     values = finite(form) if isinstance(form, Range) else None
     if values is None:
         raise _endless(form, entry.path)
-    return Column(form.key, values)
+    return GridColumn(form.key, values)
 
 
 def _endless(form: Range | Normal, path: Path) -> Fault:

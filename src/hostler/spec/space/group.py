@@ -30,7 +30,9 @@ def branches(name: str, value: Any, path: Path, read: Callable[[Any, Path], Tabl
     if isinstance(value, Mapping):
         value = [value]
     if not isinstance(value, (list, tuple)) or not value:
-        raise Fault(path, f"{value!r} is not a list of tables", hint="like [{optim: sgd}, {optim: adam}]")
+        raise Fault(
+            path, f"{value!r} is not a list of tables", hint="for example [{optim: sgd}, {optim: adam}]"
+        )
     return SpaceEntry(path, Branches(name, tuple(read(one, (*path, n)) for n, one in enumerate(value))))
 
 
@@ -44,7 +46,7 @@ def zipped(name: str, value: Mapping[str, Any], path: Path, prefix: str, seed: i
             path, f"lists of different length: {shown}", hint="they advance together: one length for all"
         )
     if not columns or 0 in lengths.values():
-        raise Fault(path, "no values", hint="like {width: [64, 128], depth: [2, 4]}")
+        raise Fault(path, "no values", hint="for example {width: [64, 128], depth: [2, 4]}")
     rows = [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
     asked = any(isinstance(one, Mapping) and "count" in one for one in value.values())
     kept = rows if asked else list({written(row): row for row in rows}.values())

@@ -14,11 +14,12 @@ from hostler.spec.space.fault import Fault, Path
 from hostler.spec.space.grid import grid, is_finite
 from hostler.spec.space.order import check_names, ordered
 from hostler.spec.space.part import SpacePart
-from hostler.spec.space.reference import BEST, is_reference
+from hostler.spec.space.reference import BEST, STEP, STEP_HINT, is_reference, names_run
 from hostler.spec.space.repeat import Repeat, read_repeat
 from hostler.spec.space.space import Space
 from hostler.spec.space.value import distinct, plain
 from hostler.spec.space.walk import dimensions
+from hostler.spec.units import counted
 
 FORMAT = 1
 LARGEST = 10_000_000  # runs of one sweep: its indices have seven digits
@@ -153,7 +154,7 @@ def _limit(runs: int | None, repeats: Repeat, sections: int) -> int | None:
     limit = runs // (repeats.count * sections)
     if limit < 1:
         what = f"{repeats.count} repeats" + (f" of {sections} sections" if sections > 1 else "")
-        raise Fault(("budget", "runs"), f"{runs} runs are not enough for {what}")
+        raise Fault(("budget", "runs"), f"{counted(runs, 'run')} cannot hold {what}")
     return limit
 
 
@@ -261,8 +262,10 @@ def _nested(key: str, value: Mapping[str, Any], path: Path, seed: int) -> Iterat
 
 def _is_form(table: Mapping[str, Any], path: Path) -> bool:
     """Whether a table says how values come about; an error if it says that and more."""
+    _check_step(table, path)
     if BEST in table:
-        raise Fault(path, "not a reference to a run", hint="{best-of: SWEEP}, {run: RUN}, with file: NAME")
+        hint = "{best-of: SWEEP}, {run: RUN}, with file: NAME, step: N, only: done"
+        raise Fault(path, "not a reference to a run", hint=hint)
     said = [word for word in table if word in DECIDING]
     if not said:
         return False
@@ -271,6 +274,11 @@ def _is_form(table: Mapping[str, Any], path: Path) -> bool:
             hint = did_you_mean(str(word), WORDS) or f"for a nested parameter write {path[-1]}.{said[0]}"
             raise Fault((*path, str(word)), f"cannot be combined with {said[0]}", hint)
     return True
+
+
+def _check_step(value: Any, path: Path) -> None:
+    if names_run(value) and not is_reference(value):
+        raise Fault((*path, STEP), f"{value[STEP]!r} is not a step of a run", hint=STEP_HINT)
 
 
 def _entry(key: str, value: Any, path: Path, seed: int) -> SpaceEntry:
@@ -283,6 +291,8 @@ def _entry(key: str, value: Any, path: Path, seed: int) -> SpaceEntry:
         return SpaceEntry(path, Constant(key, plain(value, path)))
     if not value:
         raise Fault(path, "an empty list: no values", hint="give it values, or leave it out")
+    for n, one in enumerate(value if isinstance(value, (list, tuple)) else ()):
+        _check_step(one, (*path, n))
     return SpaceEntry(path, _axis(key, [plain(one, (*path, n)) for n, one in enumerate(value)]))
 
 
@@ -296,7 +306,7 @@ def _when(given: Any, path: Path) -> When:
         return ()
     at = (*path, "when")
     if not isinstance(given, Mapping) or not given:
-        raise Fault(at, f"{given!r} is not a condition", hint="like when: {optim: sgd}")
+        raise Fault(at, f"{given!r} is not a condition", hint="for example when: {optim: sgd}")
     return tuple((key, _allowed(value, at)) for key, value in _flat(given))
 
 

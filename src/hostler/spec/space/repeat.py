@@ -42,7 +42,9 @@ def read_repeat(given: Any, constants: Mapping[str, Any]) -> Repeat:
 
 def _keyed(given: Mapping[str, Any]) -> Repeat:
     if len(given) != 1:
-        raise Fault(("repeat",), f"{dict(given)!r} is not a number of repeats", hint="like 3, or {seed: 3}")
+        raise Fault(
+            ("repeat",), f"{dict(given)!r} is not a number of repeats", hint="for example 3, or {seed: 3}"
+        )
     key, values = next(iter(given.items()))
     path = ("repeat", str(key))
     if not isinstance(values, (list, tuple)):
@@ -55,5 +57,5 @@ def _keyed(given: Mapping[str, Any]) -> Repeat:
 
 def _count(given: Any, path: tuple[str, ...]) -> int:
     if isinstance(given, bool) or not isinstance(given, int) or not 1 <= given <= MOST:
-        raise Fault(path, f"{given!r} is not a number of repeats", hint="like 3, or {seed: 3}")
+        raise Fault(path, f"{given!r} is not a number of repeats", hint="for example 3, or {seed: 3}")
     return given

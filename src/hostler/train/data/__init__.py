@@ -12,8 +12,11 @@ synthetic.py         `synthetic/…`
 sklearn_data.py      `sklearn/NAME`
 torchvision_data.py  `torchvision/NAME`
 tfds_data.py         `tfds/NAME`
+tfrecord.py          TFRecord files without TensorFlow
 hub.py               `hf/NAME`; texts as numbers
 libsvm.py            `libsvm/NAME`
+libsvm_names.py      names of its sets, and their addresses
+download.py          a file from the web, whole or not at all
 npz.py               `npz/PATH`
 folders.py           `folder/PATH`
 """

@@ -58,9 +58,9 @@ def check_kind(names: Sequence[str], data: Data) -> None:
     for name in names:
         kind = name.split("_")[0]
         if data.kind == TEXT or (data.kind != IMAGES and kind != "mixup"):
-            raise SpecError(f"augmentation {name!r} is of pictures, and the data are {data.kind}")
+            raise SpecError(f"augmentation {name!r} is for pictures, but the data are {data.kind}")
         if kind in SOFT and not data.n_classes:
-            raise SpecError(f"augmentation {name!r} mixes classes, and the targets are real numbers")
+            raise SpecError(f"augmentation {name!r} mixes classes, but the targets are real numbers")
 
 
 def _numbers(name: str) -> list[float]:

@@ -44,25 +44,50 @@ class ArrayFeed:
 
     def __init__(self, arrays: Arrays, order: ExampleOrder, share: Share, device: torch.device) -> None:
         self._arrays, self._order, self._share, self._device = arrays, order, share, device
-        self._pass, self._beside = -1, torch.empty(0)
+        self._orders: dict[int, torch.Tensor] = {}  # of a pass, and of the next
 
-    def at(self, step: int) -> Batch:
+    def at(self, step: int, into: Batch | None = None) -> Batch:
+        """`into`: tensors that are filled with the batch, where it is of their form and lies beside them."""
         passes = step // self._order.steps
-        if passes != self._pass:
-            self._pass, self._beside = passes, self._order.in_pass(passes).to(self._arrays.x.device)
-        chosen = self._share.of(self._beside[self._order.places(step)])
+        if passes not in self._orders:
+            self._orders = {passes: self._sent(passes)}
+        elif passes + 1 not in self._orders:  # not in the first step of a pass: the device has work by now
+            self._orders = {passes: self._orders[passes], passes + 1: self._sent(passes + 1)}
+        chosen = self._share.of(self._orders[passes][self._order.places(step)])
+        if into is not None and self._fits(chosen, into):
+            torch.index_select(_pictures_last(self._arrays.x), 0, chosen, out=_pictures_last(into[0]))
+            torch.index_select(self._arrays.y, 0, chosen, out=into[1])
+            return into
         x, y = _rows(self._arrays.x, chosen), self._arrays.y[chosen]
         return x.to(self._device, non_blocking=True), y.to(self._device, non_blocking=True)
 
     def close(self) -> None:
         """Nothing is open."""
 
+    def _fits(self, chosen: torch.Tensor, into: Batch) -> bool:
+        return all(
+            mine.device == to.device and mine.dtype == to.dtype and (len(chosen), *mine.shape[1:]) == to.shape
+            for mine, to in zip((self._arrays.x, self._arrays.y), into, strict=True)
+        ) and _is_last(self._arrays.x) == _is_last(into[0])
+
+    def _sent(self, passes: int) -> torch.Tensor:
+        order, device = self._order.in_pass(passes), self._arrays.x.device
+        return order.pin_memory().to(device, non_blocking=True) if device.type == "cuda" else order
+
 
 def _rows(x: torch.Tensor, chosen: torch.Tensor) -> torch.Tensor:
     """As they lie there: pictures whose channels are last need not be laid out anew in every step."""
-    if x.ndim == 4 and x.is_contiguous(memory_format=torch.channels_last):
+    if _is_last(x):
         return x.permute(0, 2, 3, 1)[chosen].permute(0, 3, 1, 2)
     return x[chosen]
+
+
+def _is_last(x: torch.Tensor) -> bool:
+    return x.ndim == 4 and x.is_contiguous(memory_format=torch.channels_last)
+
+
+def _pictures_last(x: torch.Tensor) -> torch.Tensor:
+    return x.permute(0, 2, 3, 1) if _is_last(x) else x
 
 
 class LoaderFeed:
@@ -76,7 +101,8 @@ class LoaderFeed:
         self._next = -1
         self._batches: Iterator[Any] = iter(())
 
-    def at(self, step: int) -> Batch:
+    def at(self, step: int, into: Batch | None = None) -> Batch:
+        """`into` is of no use to what other processes load."""
         if step != self._next:
             self._batches = iter(self._loader(step))
         self._next = step + 1

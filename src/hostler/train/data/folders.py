@@ -24,7 +24,7 @@ def load(config: Config, name: str) -> Data:
         parent = Path(config.data_dir, name).parent
         near = [one.name for one in parent.glob("*") if one.is_dir()] if parent.is_dir() else []
         hint = did_you_mean(Path(name).name, near, "folder/PATH, in data_dir, with a folder for each split")
-        raise MissingError(f"there is no folder {Path(config.data_dir, name)}", hint=hint)
+        raise MissingError(f"folder {Path(config.data_dir, name)} does not exist", hint=hint)
     places = {ours: _split(root, theirs) for ours, theirs in wanted(config).items()}
     classes = _folders(places["train"])
     return pictures.build({n: Files(p, classes, n) for n, p in places.items()}, tuple(classes), config)
@@ -38,7 +38,7 @@ class Files:
         unknown = [name for name in _folders(place) if name not in number]
         if unknown:
             raise SpecError(
-                f"split {split!r} has a class {unknown[0]!r} that train has not",
+                f"split {split!r} has a class {unknown[0]!r} that train does not have",
                 did_you_mean(unknown[0], classes, f"each folder of {place} is a class"),
             )
         self._files = [

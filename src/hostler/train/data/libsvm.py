@@ -1,22 +1,25 @@
-"""`libsvm/NAME`: `NAME` and `NAME.t` in the data folder, or fetched once, however many processes ask at
-a time."""
+"""`libsvm/NAME`: files of the data folder, or fetched once, however many processes ask at a time.
+
+A name that the library `libsvmdata` knows is the file that it means there; any other is `NAME` and `NAME.t`.
+"""
 
 from __future__ import annotations
 
 import bz2
+import lzma
 import math
 import os
-import shutil
-import urllib.error
-import urllib.request
 from dataclasses import dataclass, field
-from pathlib import Path
+from pathlib import Path, PurePosixPath
+from typing import IO
 
 import torch
 
 from hostler.errors import DamagedError, MissingError, SpecError
 from hostler.spec.nearest import did_you_mean
 from hostler.train.config import Config
+from hostler.train.data.download import fetch
+from hostler.train.data.libsvm_names import FILES
 from hostler.train.data.lock import alone
 from hostler.train.data.sources import wanted
 from hostler.train.data.split import VECTORS, Arrays, Data
@@ -24,9 +27,8 @@ from hostler.train.data.split import VECTORS, Arrays, Data
 SITE = "https://www.csie.ntu.edu.tw/~cjlin/libsvmtools/datasets"
 KINDS = ("binary", "multiclass", "regression")
 SUFFIXES = {"train": "", "test": ".t", "val": ".val", "validation": ".val", "remaining": ".r"}
-ENDS = ("", ".txt", ".bz2")
-WAIT = 30.0  # seconds for an answer
-
+PACKED = (".bz2", ".xz")
+ENDS = ("", ".txt", *PACKED)
 ROOM = 0.5  # of the machine's memory that examples may take
 
 
@@ -93,16 +95,22 @@ def _arrays(rows: _SparseRows, width: int, classes: list[float]) -> Arrays:
 def _read(path: Path) -> _SparseRows:
     found, count = _SparseRows(path), 0
     try:
-        with bz2.open(path, "rt") if path.suffix == ".bz2" else path.open() as lines:
+        with _opened(path) as lines:
             for count, line in enumerate(lines, 1):
                 found.add(line, count)
     except UnicodeDecodeError:
         raise DamagedError(f"{path} is not a libsvm file: after line {count} it is not text") from None
     except ValueError:
         raise DamagedError(f"{path}:{count} is not a line of a libsvm file") from None
-    except (OSError, EOFError) as error:
+    except (OSError, EOFError, lzma.LZMAError) as error:
         raise DamagedError(f"{path} cannot be read: {error}") from None
     return found
+
+
+def _opened(path: Path) -> IO[str]:
+    if path.suffix == ".bz2":
+        return bz2.open(path, "rt")
+    return lzma.open(path, "rt") if path.suffix == ".xz" else path.open()
 
 
 def _number(text: str) -> float:
@@ -114,44 +122,65 @@ def _number(text: str) -> float:
 
 def _file(config: Config, name: str, split: str) -> Path:
     folder = Path(config.data_dir)
-    stem = name + SUFFIXES.get(split, f".{split}")
-    found = _there(folder, stem)
+    addresses = _addresses(name, split)
+    found = _there(folder, name, split)
     if found is None and config.data_download:
-        found = _fetched(folder, name, stem)
-    if found is None:
-        near = [one.name for one in folder.glob("*")] if folder.is_dir() else []
+        found = _fetched(folder, name, split, addresses)
+    if found is not None:
+        return found
+    wanted = folder / PurePosixPath(addresses[0]).name
+    near = [one.name for one in folder.glob("*")] if folder.is_dir() else []
+    if not config.data_download:
         raise MissingError(
-            f"there is no {folder / stem}", did_you_mean(stem, near, f"put the file there; it is at {SITE}")
+            f"{wanted} does not exist", did_you_mean(wanted.name, near, "data_download: true fetches it")
         )
-    return found
+    hint = did_you_mean(name, FILES, f"put it at {wanted}; {SITE} has the names")
+    raise MissingError(f"{SITE} has no {split} split of {name!r}", hint)
 
 
-def _there(folder: Path, stem: str) -> Path | None:
-    return next((folder / (stem + end) for end in ENDS if (folder / (stem + end)).is_file()), None)
+def _addresses(name: str, split: str) -> list[str]:
+    """Where a split may lie below the site, the likeliest first."""
+    suffix = SUFFIXES.get(split, f".{split}")
+    known = _known(name, split)
+    if known is None and name not in FILES:
+        return [f"{kind}/{name}{suffix}{end}" for kind in KINDS for end in ("", *PACKED)]
+    if FILES.get(name, "").startswith("multilabel/"):
+        raise SpecError(
+            f"libsvm/{name} has several labels for an example", hint="the trainer takes one for each"
+        )
+    address = known or FILES[name]
+    usual = next((end for end in PACKED if address.endswith(end)), "")
+    stem = _stem(address) + ("" if known else suffix)
+    return [stem + end for end in dict.fromkeys((usual, "", *PACKED))]
 
 
-def _fetched(folder: Path, name: str, stem: str) -> Path | None:
-    with alone(folder / f".{stem}.lock"):
-        found = _there(folder, stem)  # by whoever was first
+def _known(name: str, split: str) -> str | None:
+    """A split's address, where the library knows it: test sets have names of their own there."""
+    return FILES.get(name if split == "train" else f"{name}_{split}")
+
+
+def _there(folder: Path, name: str, split: str) -> Path | None:
+    """The file in the data folder: as it is called here, or on the site."""
+    suffix, known = SUFFIXES.get(split, f".{split}"), _known(name, split)
+    stems = [name + suffix]
+    if known or name in FILES:
+        stems.append(PurePosixPath(_stem(known) if known else _stem(FILES[name]) + suffix).name)
+    places = (folder / (stem + end) for stem in stems for end in ENDS)
+    return next((place for place in places if place.is_file()), None)
+
+
+def _stem(address: str) -> str:
+    return next((address.removesuffix(end) for end in PACKED if address.endswith(end)), address)
+
+
+def _fetched(folder: Path, name: str, split: str, addresses: list[str]) -> Path | None:
+    lock = PurePosixPath(_stem(addresses[0])).name
+    with alone(folder / f".{lock}.lock"):
+        found = _there(folder, name, split)  # by whoever was first
         if found is not None:
             return found
-        for kind in KINDS:
-            for end in ("", ".bz2"):
-                if _fetch(f"{SITE}/{kind}/{stem}{end}", folder / (stem + end)):
-                    return folder / (stem + end)
+        for address in addresses:
+            place = folder / PurePosixPath(address).name
+            if fetch(f"{SITE}/{address}", place):
+                return place
     return None
-
-
-def _fetch(url: str, path: Path) -> bool:
-    part = path.with_name(f".{path.name}.{os.getpid()}")
-    try:
-        with urllib.request.urlopen(url, timeout=WAIT) as answer, open(part, "wb") as file:
-            shutil.copyfileobj(answer, file)
-        os.replace(part, path)
-        return True
-    except urllib.error.HTTPError:
-        return False
-    except OSError as error:
-        raise MissingError(f"{url} cannot be reached: {error}", hint=f"put the file at {path}") from None
-    finally:
-        part.unlink(missing_ok=True)

@@ -27,7 +27,7 @@ def load(config: Config, name: str) -> Data:
         place = Path(config.data_dir, name)
         near = [one.name for one in place.parent.glob("*.npz")]
         hint = did_you_mean(place.name, near, "npz/PATH, in data_dir")
-        raise MissingError(f"there is no {place}", hint=hint)
+        raise MissingError(f"{place} does not exist", hint=hint)
     try:
         file = np.load(path, allow_pickle=False)
         if not isinstance(file, np.lib.npyio.NpzFile):

@@ -39,9 +39,11 @@ def change(numbers: Sequence[float], pixels: tuple[float, float] | None) -> Chan
     return changed
 
 
-def _range(x: torch.Tensor, pixels: tuple[float, float] | None) -> tuple[torch.Tensor, torch.Tensor]:
+def _range(
+    x: torch.Tensor, pixels: tuple[float, float] | None
+) -> tuple[torch.Tensor | float, torch.Tensor | float]:
     if pixels is not None:
-        return x.new_tensor(pixels[0]), x.new_tensor(pixels[1] - pixels[0])
+        return pixels[0], pixels[1] - pixels[0]
     low = x.amin((1, 2, 3), keepdim=True)
     return low, (x.amax((1, 2, 3), keepdim=True) - low).clamp_min(1e-6)
 
@@ -49,14 +51,21 @@ def _range(x: torch.Tensor, pixels: tuple[float, float] | None) -> tuple[torch.T
 def _round(x: torch.Tensor, part: float, draws: torch.Generator) -> torch.Tensor:
     chosen = torch.randint(len(OPERATIONS), (len(x),), generator=draws)
     signs = torch.randint(2, (len(x),), generator=draws) * 2 - 1
-    out = x.clone()
-    for place, operation in enumerate(OPERATIONS):
-        which = (chosen == place).nonzero()[:, 0]
-        if len(which):
-            strength = (signs[which] * part).to(x.device, x.dtype)
-            there = which.to(x.device)
-            out[there] = operation(x[there], strength).clamp(0, 1)
+    order = chosen.argsort(stable=True)
+    there, turned = _sent(torch.stack([order, signs[order]]), x.device)
+    out, first = x.clone(), 0
+    for operation, count in zip(OPERATIONS, torch.bincount(chosen, minlength=len(OPERATIONS)), strict=True):
+        which = slice(first, first + int(count))
+        first = which.stop
+        if which.start < which.stop:
+            strength = (turned[which] * part).to(x.dtype)
+            out[there[which]] = operation(x[there[which]], strength).clamp(0, 1)
     return out
+
+
+def _sent(drawn: torch.Tensor, device: torch.device) -> torch.Tensor:
+    """Drawn numbers on the device, which nobody waits for."""
+    return drawn.pin_memory().to(device, non_blocking=True) if device.type == "cuda" else drawn
 
 
 def _same(x: torch.Tensor, strength: torch.Tensor) -> torch.Tensor:
@@ -97,7 +106,9 @@ def _brightness(x: torch.Tensor, strength: torch.Tensor) -> torch.Tensor:
 
 
 def _sharpness(x: torch.Tensor, strength: torch.Tensor) -> torch.Tensor:
-    kernel = x.new_tensor([[1, 1, 1], [1, 5, 1], [1, 1, 1]]) / 13
+    kernel = x.new_ones(3, 3)
+    kernel[1, 1].fill_(5)
+    kernel /= 13
     smooth = F.conv2d(F.pad(x.flatten(0, 1)[:, None], (1, 1, 1, 1), "replicate"), kernel[None, None])
     return _blend(smooth.reshape(x.shape), x, strength)
 
@@ -110,7 +121,7 @@ def _blend(plain: torch.Tensor, x: torch.Tensor, strength: torch.Tensor) -> torc
 def _gray(x: torch.Tensor) -> torch.Tensor:
     if x.shape[1] != len(_GRAY):
         return x.mean(1, keepdim=True)
-    return (x * x.new_tensor(_GRAY)[:, None, None]).sum(1, keepdim=True)
+    return sum(x[:, place : place + 1] * part for place, part in enumerate(_GRAY))  # type: ignore[return-value]
 
 
 def _rotate(x: torch.Tensor, strength: torch.Tensor) -> torch.Tensor:

@@ -17,7 +17,7 @@ NAMES = ("digits", "iris", "wine", "breast_cancer")
 
 def load(config: Config, name: str) -> Data:
     if name not in NAMES:
-        raise SpecError(f"scikit-learn carries no {name!r}", did_you_mean(name, NAMES, ", ".join(NAMES)))
+        raise SpecError(f"scikit-learn has no data set {name!r}", did_you_mean(name, NAMES, ", ".join(NAMES)))
     try:
         from sklearn import datasets
     except ImportError:

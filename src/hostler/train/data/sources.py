@@ -12,7 +12,7 @@ from hostler.errors import MachineError, SpecError
 from hostler.spec.nearest import did_you_mean
 from hostler.train import custom, memory
 from hostler.train.config import Config
-from hostler.train.data.split import IMAGES, Data
+from hostler.train.data.split import IMAGES, VECTORS, Arrays, Data, Items
 
 # first word → module with load(config, rest) -> Data
 SOURCES = {
@@ -30,6 +30,14 @@ ALIASES = {"timm/torch/": "torchvision/", "timm/tfds/": "tfds/"}
 
 
 def load(config: Config) -> Data:
+    """The splits of the dataset, and of each other one that is evaluated on."""
+    data = _dataset(config)
+    for name, wanted_there in config.eval_datasets.items():
+        data = replace(data, splits={**data.splits, name: _other(data, name, wanted_there, config)})
+    return fitted(data, config.image_size)
+
+
+def _dataset(config: Config) -> Data:
     if custom.is_place(config.dataset):
         found = custom.load(config.dataset, config=config)
         if not isinstance(found, Data):
@@ -37,15 +45,13 @@ def load(config: Config) -> Data:
                 f"dataset {config.dataset} gave {type(found).__module__}.{type(found).__name__}",
                 hint="return a hostler.train.data.split.Data",
             )
-        return fitted(found, config.image_size)
+        return found
     for old, new in ALIASES.items():
         if config.dataset.startswith(old):
             config = config.but(dataset=new + config.dataset.removeprefix(old))
     word, _, rest = config.dataset.partition("/")
     if word in SOURCES and not rest:
-        raise SpecError(
-            f"dataset {config.dataset!r} does not say which", hint=f"{word}/NAME; docs/trainer.md"
-        )
+        raise SpecError(f"dataset {config.dataset!r} names no data set", hint=f"{word}/NAME; docs/trainer.md")
     if word not in SOURCES:
         known = [f"{one}/…" for one in SOURCES]
         raise SpecError(
@@ -56,7 +62,36 @@ def load(config: Config) -> Data:
     for name, split in data.splits.items():
         if not len(split):
             raise SpecError(f"split {name!r} of {config.dataset} has no examples")
-    return fitted(data, config.image_size)
+    return data
+
+
+def _other(data: Data, name: str, text: str, config: Config) -> Arrays | Items:
+    """A split of another dataset, which the same model can be evaluated on."""
+    dataset, _, split = text.partition("@")
+    dataset = _from_same_source(dataset, config.dataset)
+    shape = {"model_input_shape": data.input_shape} if data.kind == IMAGES else {}
+    asked = config.but(dataset=dataset, data_splits_map={"train": split or "test"}, eval_datasets={}, **shape)
+    found = _dataset(asked)
+    there = found.splits["train"]
+    if (found.kind, found.classes or found.n_classes) != (data.kind, data.classes or data.n_classes):
+        raise SpecError(f"eval_datasets: {name}: {dataset} has other classes than {config.dataset}")
+    if data.kind == VECTORS and isinstance(there, Arrays) and found.input_shape < data.input_shape:
+        return Arrays(F.pad(there.x, (0, data.input_shape[0] - found.input_shape[0])), there.y)
+    if found.input_shape != data.input_shape or found.prepare is not data.prepare:
+        shapes = f"{list(found.input_shape)}, not {list(data.input_shape)}"
+        raise SpecError(
+            f"eval_datasets: {name}: examples of {dataset} are of the shape {shapes}",
+            hint="image_size: the side that all pictures are scaled to",
+        )
+    return there
+
+
+def _from_same_source(dataset: str, beside: str) -> str:
+    """`imagenet_v2/…` beside `tfds/imagenet2012` is `tfds/imagenet_v2/…`. Pure."""
+    if custom.is_place(dataset) or dataset.partition("/")[0] in SOURCES or dataset.startswith((*ALIASES,)):
+        return dataset
+    prefixes = (*ALIASES, *(f"{word}/" for word in SOURCES))
+    return next((prefix for prefix in prefixes if beside.startswith(prefix)), "") + dataset
 
 
 def _loaded(module: str, rest: str, config: Config) -> Data:

@@ -1,4 +1,4 @@
-"""`tfds/NAME`: a set of TensorFlow Datasets, read without TensorFlow where it lies as array records."""
+"""`tfds/NAME`: a set of TensorFlow Datasets, as array records or TFRecord files; TensorFlow is not needed."""
 
 from __future__ import annotations
 
@@ -9,10 +9,11 @@ from typing import Any
 from hostler.errors import MissingError, SpecError
 from hostler.spec.nearest import did_you_mean
 from hostler.train.config import Config
-from hostler.train.data import pictures
+from hostler.train.data import pictures, tfrecord
 from hostler.train.data.lock import alone
 from hostler.train.data.sources import wanted
 from hostler.train.data.split import Data
+from hostler.train.data.tfrecord import Record, Shard
 from hostler.train.library import need
 
 _LOCK = ".tfds.lock"
@@ -56,7 +57,24 @@ class Records:
         return Image.fromarray(array[:, :, 0] if array.shape[-1] == 1 else array), int(row[self._label])
 
 
+class TfRecords:
+    """Examples of TFRecord files by index, decoded as the set's description says."""
+
+    def __init__(self, records: list[Record], features: Any) -> None:
+        self._records, self._features = records, features
+
+    def __len__(self) -> int:
+        return len(self._records)
+
+    def __getitem__(self, index: int) -> Any:
+        return self._features.deserialize_example_np(self._records[index].read())
+
+
 def _opened(builder: Any, split: str, config: Config) -> Any:
+    if builder.info.file_format and builder.info.file_format.value == "tfrecord":
+        parts = builder.info.splits[split].file_instructions
+        shards = [Shard(Path(one.filename), one.skip, one.take if one.take >= 0 else None) for one in parts]
+        return TfRecords(tfrecord.index(shards), builder.info.features)
     try:
         return builder.as_data_source(split=split)
     except (NotImplementedError, ValueError, OSError) as error:

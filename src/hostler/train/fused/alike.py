@@ -23,6 +23,7 @@ VECTORS = frozenset(
         "best_checkpoint_metric",
         "clip_grad_norm",
         "early_stopping_patience",
+        "label_smoothing",
         "log_interval",
         "lr_schedule",
         "max_allowed_loss",
@@ -56,7 +57,6 @@ def obstacle(config: Config) -> str:
     found = {
         "amp: fp16 has a scale of its own for every training": config.amp == "fp16",
         "augmentation draws other numbers for every training": bool(config.augment),
-        "gradients are added up over parts of a batch": config.grad_accum_steps > 1,
         f"loss: {config.loss} is a user's": is_place(config.loss),
         f"optim_alg: {config.optim_alg} is a user's": is_place(config.optim_alg),
         "train_length is 0: nothing is trained": config.train_length == 0,

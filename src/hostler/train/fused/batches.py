@@ -40,6 +40,11 @@ class Batches:
         members = len(self.orders)
         return x.view(members, -1, *x.shape[1:]), y.view(members, -1, *y.shape[1:])
 
+    def pieces(self, x: torch.Tensor, y: torch.Tensor, count: int) -> list[tuple[torch.Tensor, torch.Tensor]]:
+        """The batch in so many parts, of each member the same examples as alone."""
+        along = 0 if self.shared else 1
+        return list(zip(x.chunk(count, along), y.chunk(count, along), strict=True))
+
     def keep(self, members: Sequence[int]) -> Batches:
         return self if self.shared else Batches(self.arrays, tuple(self.orders[one] for one in members))
 

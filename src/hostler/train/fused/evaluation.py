@@ -11,7 +11,7 @@ import torch
 from hostler.train.config import Config
 from hostler.train.data.split import Arrays, Data
 from hostler.train.evaluation import kinds
-from hostler.train.fused.losses import autocast, judge
+from hostler.train.fused.losses import Smoothing, autocast, judge
 from hostler.train.fused.stack import ModelStack
 
 Column = list[float]  # a number for each member
@@ -23,19 +23,21 @@ class Evaluation:
     data: Data  # on the device
 
     @torch.no_grad()
-    def columns(self, stack: ModelStack, sets: Mapping[str, Mapping[str, torch.Tensor]]) -> dict[str, Column]:
+    def columns(
+        self, stack: ModelStack, sets: Mapping[str, Mapping[str, torch.Tensor]], smoothing: Smoothing
+    ) -> dict[str, Column]:
         """`<split>/<which>/<what>` of these sets of weights, by which they are."""
         found: dict[str, Column] = {}
         for name, split in self.splits.items():
             for which, weights in sets.items():
-                passed = self._pass(stack, weights, split, len(split))
+                passed = self._pass(stack, weights, split, len(split), smoothing)
                 found.update({f"{name}/{which}/{what}": column for what, column in passed.items()})
         return found
 
     @torch.no_grad()
-    def rehearse(self, stack: ModelStack) -> None:
+    def rehearse(self, stack: ModelStack, smoothing: Smoothing) -> None:
         for split in self.splits.values():
-            self._pass(stack, stack.tensors, split, self._size)
+            self._pass(stack, stack.tensors, split, self._size, smoothing)
 
     @property
     def splits(self) -> dict[str, Arrays]:
@@ -47,7 +49,12 @@ class Evaluation:
         return self.config.eval_batch_size or self.config.batch_size
 
     def _pass(
-        self, stack: ModelStack, weights: Mapping[str, torch.Tensor], split: Arrays, count: int
+        self,
+        stack: ModelStack,
+        weights: Mapping[str, torch.Tensor],
+        split: Arrays,
+        count: int,
+        smoothing: Smoothing,
     ) -> dict[str, Column]:
         """Over the first so many examples."""
         began, prepare = time.perf_counter(), self.data.prepare
@@ -57,7 +64,7 @@ class Evaluation:
             x, y = split.x[first : first + self._size], split.y[first : first + self._size]
             with autocast(self.config, x.device):
                 out = stack(prepare(x) if prepare else x, weights, shared=True, training=False)
-                some, good = judge(out, y, self.config)
+                some, good = judge(out, y, self.config, smoothing)
             loss += some.double() * len(y)
             right += good
         sums = {"loss": (loss / count).tolist(), "accuracy": (right / count).tolist()}

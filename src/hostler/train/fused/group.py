@@ -15,17 +15,18 @@ from typing import Any
 
 import torch
 
-from hostler.train import early, graph, memory, parts, schedule, span
+from hostler.train import early, memory, parts, schedule, span
 from hostler.train.config import Config
 from hostler.train.data.order import ExampleOrder
 from hostler.train.data.split import Arrays, Data
 from hostler.train.evaluation import columns, kinds
-from hostler.train.fused import alike, averages, batches, optimizer
+from hostler.train.fused import alike, averages, batches, losses, optimizer
 from hostler.train.fused.alike import Apart
 from hostler.train.fused.evaluation import Evaluation, own
 from hostler.train.fused.losses import autocast, judge
 from hostler.train.fused.stack import ModelStack
 from hostler.train.fused.steps import Steps
+from hostler.train.graphs import graph
 from hostler.train.models import registry
 from hostler.train.stats import TIMESTAMP
 
@@ -100,15 +101,16 @@ class Group:
 
     def _rehearse(self) -> None:
         size, prepare, stack = len(self.order.at(0)), self.data.prepare, self._stack
-        x, y = self._batches.take(self._batches.table(0, 1, size)[0])
+        whole = self._batches.take(self._batches.table(0, 1, size)[0])
+        x, y = self._batches.pieces(*whole, self.configs[0].grad_accum_steps)[0]
         weights = {**stack.parameters, **{name: one.clone() for name, one in stack.buffers.items()}}
         with autocast(self.configs[0], self.device):
             out = stack(prepare(x) if prepare else x, weights, shared=self.shared, training=True)
         if out.shape[-1] < self.data.n_classes:
             raise Apart(f"{out.shape[-1]} outputs are too few for {self.data.n_classes} classes")
-        loss, _ = judge(out, y, self.configs[0])
+        loss, _ = judge(out, y, self.configs[0], self._smoothing())
         torch.autograd.grad(loss.sum(), list(stack.parameters.values()))
-        self._evaluation.rehearse(stack)
+        self._evaluation.rehearse(stack, self._smoothing())
 
     def model(self, member: int) -> torch.nn.Module:
         """A member's model with its weights, until the next one is asked for."""
@@ -165,6 +167,7 @@ class Group:
                 self._averages,
                 self._batches,
                 torch.tensor(clips, device=self.device) if any(norms) else None,
+                self._smoothing(),
                 self.data.prepare,
                 size,
                 min(STRETCH, self.span.each),
@@ -215,7 +218,11 @@ class Group:
         sets: dict[str, Mapping[str, torch.Tensor]] = {"last": self._stack.tensors}
         if self._averages is not None:
             sets["av"] = self._averages.tensors
-        return self._evaluation.columns(self._stack, {name: sets[name] for name in sets if name in wanted})
+        chosen = {name: sets[name] for name in sets if name in wanted}
+        return self._evaluation.columns(self._stack, chosen, self._smoothing())
+
+    def _smoothing(self) -> losses.Smoothing:
+        return losses.smoothing([self.configs[one] for one in self.members], self.device)
 
     def leave(self, *gone: int) -> None:
         """Removes members from the training; steps recorded for the larger group are dropped."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import torch
 import torch.nn.functional as F
 
@@ -13,11 +15,22 @@ def autocast(config: Config, device: torch.device) -> torch.autocast:
     return torch.autocast(device.type, torch.bfloat16, enabled=config.amp == "bf16")
 
 
-def judge(out: torch.Tensor, target: torch.Tensor, config: Config) -> tuple[torch.Tensor, torch.Tensor]:
+Smoothing = float | torch.Tensor  # everybody's, or one for each member
+
+
+def smoothing(configs: Sequence[Config], device: torch.device) -> Smoothing:
+    """How far the labels of these members are smoothed."""
+    each = [config.label_smoothing for config in configs]
+    return each[0] if len(set(each)) == 1 else torch.tensor(each, device=device)
+
+
+def judge(
+    out: torch.Tensor, target: torch.Tensor, config: Config, smoothed: Smoothing
+) -> tuple[torch.Tensor, torch.Tensor]:
     """(`[member]` losses, each a mean over the batch; `[member]` right answers) of outputs
     `[member, batch, …]`; targets `[batch]` are everybody's."""
     if config.loss in CLASSES:
-        return _classes(out, target, config.label_smoothing)
+        return _classes(out, target, smoothed)
     members = len(out)
     wanted = target if target.ndim == 2 else target.expand(members, *target.shape)
     rows = wanted if wanted.is_floating_point() else F.one_hot(wanted, out.shape[-1])
@@ -27,11 +40,19 @@ def judge(out: torch.Tensor, target: torch.Tensor, config: Config) -> tuple[torc
     return losses, (out.argmax(-1) == target).sum(-1)
 
 
-def _classes(out: torch.Tensor, target: torch.Tensor, smoothing: float) -> tuple[torch.Tensor, torch.Tensor]:
+def _classes(
+    out: torch.Tensor, target: torch.Tensor, smoothed: Smoothing
+) -> tuple[torch.Tensor, torch.Tensor]:
     """With classes in the first dimension: few of them, and many answers, go through in wide strides."""
     members, batch, classes = out.shape
     wanted = (target.T if target.ndim == 2 else target[:, None].expand(batch, members)).reshape(1, -1)
     first = out.permute(2, 1, 0).reshape(1, classes, -1).float()
-    losses = F.cross_entropy(first, wanted, reduction="none", label_smoothing=smoothing)
+    if isinstance(smoothed, torch.Tensor):
+        logs = first.log_softmax(1)
+        each = smoothed.expand(batch, members).reshape(1, -1)
+        hard = F.nll_loss(logs, wanted, reduction="none")
+        losses = (1 - each) * hard - each / classes * logs.sum(1)
+    else:
+        losses = F.cross_entropy(first, wanted, reduction="none", label_smoothing=smoothed)
     right = first.detach().argmax(1) == wanted
     return losses.view(batch, members).mean(0), right.view(batch, members).sum(0)

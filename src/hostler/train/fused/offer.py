@@ -18,7 +18,7 @@ from hostler.spec.argv import build
 from hostler.spec.inputs import inputs_of, with_paths
 from hostler.spec.job import Job
 from hostler.spec.together import USUAL, Together
-from hostler.train import configfile
+from hostler.train import configfile, copied
 from hostler.train.config import Config
 from hostler.train.fused import alike
 
@@ -45,26 +45,61 @@ def offered(job: Job, folder: Path, asked: int | None) -> tuple[Job, str]:
     return replace(job, together=found.together), found.said
 
 
+@dataclass(frozen=True)
+class _Trainer:
+    """The trainer that a job's command starts: hostler's, or a copy of it in the project."""
+
+    folder: Path  # where the command runs
+    copy: bool = False
+    changed: tuple[str, ...] = ()  # files of the copy that are not hostler's any more
+
+    @property
+    def reads(self) -> bool:
+        """Whether its configs can be read here: nothing of a user's is executed."""
+        return not set(self.changed) & set(copied.CONFIG)
+
+    @property
+    def bypassed(self) -> str:
+        """Why runs of a changed copy cannot share a process; '' if they can."""
+        found = [path for path in copied.BYPASSED if path in self.changed]
+        if not found:
+            return ""
+        verb = "differs" if len(found) == 1 else "differ"
+        return f"{', '.join(found)} {verb} from hostler's, and runs that share a process pass it by"
+
+
+def _trainer(job: Job, folder: Path) -> _Trainer:
+    place = folder / job.cwd
+    if _of_hostler(job.command) is not None:
+        return _Trainer(place)
+    at = _script(job.command)
+    script = place / job.command[at] if at is not None else None
+    if script is None or not copied.is_copy(script):
+        return _Trainer(place)
+    return _Trainer(place, True, tuple(copied.changed(script.parent)))
+
+
 def offer(job: Job, folder: Path, asked: int | None) -> GroupOffer:
-    strange = _stranger(job)
-    if not strange and job.search:
+    trainer = _trainer(job, folder)
+    strange = _stranger(job, trainer)
+    if not strange and trainer.reads and job.search:
         _check_names(job)
-    elif not strange:
-        _check(job, folder)
-    why = strange or _several(job)
+    elif not strange and trainer.reads:
+        _check(job, trainer)
+    why = strange or _several(job) or trainer.bypassed
     if why:
         if asked is not None and asked > 1:
             raise SpecError(f"together: {asked}, but {why}", hint="leave it out")
-        return GroupOffer()
+        return GroupOffer(said=f"trained one by one: {why}" if why == trainer.bypassed else "")
     if asked is not None and asked < 2:
         return GroupOffer(said="trained one by one: together is off")
     found = Together(asked or USUAL, tuple(sorted(alike.VECTORS)))
-    return _searched(job, folder, found, asked) if job.search else _computed(job, folder, found)
+    return _searched(job, trainer, found, asked) if job.search else _computed(job, trainer, found)
 
 
-def _stranger(job: Job) -> str:
+def _stranger(job: Job, trainer: _Trainer) -> str:
     """Why this is nothing that the trainer knows of; '' if it is its own."""
-    if _words(job.command) is None:
+    if not trainer.copy and _of_hostler(job.command) is None:
         return "the command is not hostler train"
     if job.style not in STYLES:
         return f"style: {job.style} is not how hostler train gets its parameters"
@@ -75,7 +110,23 @@ def _several(job: Job) -> str:
     return "a run takes several processes" if job.resources.nodes * job.resources.procs_per_node > 1 else ""
 
 
-def _words(command: Sequence[str]) -> tuple[str, ...] | None:
+def _words(command: Sequence[str], trainer: _Trainer) -> tuple[str, ...]:
+    """The words that a training reads."""
+    at = _script(command)
+    found = tuple(command[at + 1 :]) if trainer.copy and at is not None else _of_hostler(command)
+    assert found is not None
+    return found
+
+
+def _script(command: Sequence[str]) -> int | None:
+    """Place of the script that a Python in this command runs."""
+    for at in range(1, len(command)):
+        if command[at].endswith(".py") and os.path.basename(command[at - 1]).startswith("python"):
+            return at
+    return None
+
+
+def _of_hostler(command: Sequence[str]) -> tuple[str, ...] | None:
     """Words after `hostler train` or `python -m hostler train`; None for any other command."""
     for at in range(len(command) - 1):
         plain = at == 0 or (at > 1 and command[at - 1] == "-m")
@@ -97,7 +148,7 @@ def _of_config(words: Sequence[str]) -> tuple[str, ...]:
     return tuple(found)
 
 
-def _computed(job: Job, folder: Path, asked: Together) -> GroupOffer:
+def _computed(job: Job, trainer: _Trainer, asked: Together) -> GroupOffer:
     """The offer for a sweep whose runs are known."""
     firsts: dict[str, list[int]] = {}
     counts: Counter[str] = Counter()
@@ -105,7 +156,7 @@ def _computed(job: Job, folder: Path, asked: Together) -> GroupOffer:
         key = together.key(job.command_of(index), job.params(index), asked.free)
         counts[key] += 1
         firsts.setdefault(key, []).extend([index] if counts[key] <= READ else [])
-    why = {key: _obstacle(job, some, folder) for key, some in firsts.items() if counts[key] > 1}
+    why = {key: _obstacle(job, some, trainer) for key, some in firsts.items() if counts[key] > 1}
     apart = tuple(sorted(key for key, reason in why.items() if reason))
     found = replace(asked, apart=apart)
     groups = [counts[key] for key, reason in why.items() if not reason]
@@ -114,7 +165,7 @@ def _computed(job: Job, folder: Path, asked: Together) -> GroupOffer:
     return GroupOffer(found, _said(job, asked, groups, sum(counts.values()), why))
 
 
-def _searched(job: Job, folder: Path, asked: Together, given: int | None) -> GroupOffer:
+def _searched(job: Job, trainer: _Trainer, asked: Together, given: int | None) -> GroupOffer:
     """The offer for a search: its runs are chosen as it goes, and it learns from each of them."""
     if given is None:
         return GroupOffer(said=f"trained one by one: {LEARNS}")
@@ -122,7 +173,7 @@ def _searched(job: Job, folder: Path, asked: Together, given: int | None) -> Gro
     if deciding:
         return GroupOffer(said=f"trained one by one: the search sets {', '.join(deciding)}")
     try:
-        why = alike.obstacle(_config(job, None, folder))
+        why = _why_apart(job, _config(job, None, trainer)) if trainer.reads else ""
     except (HostlerError, OSError) as error:
         why = str(error)
     if why:
@@ -173,18 +224,28 @@ def _few(indices: Iterator[int]) -> Iterator[int]:
     return (index for _, index in zip(range(MOST), indices, strict=False))
 
 
-def _obstacle(job: Job, indices: Sequence[int], folder: Path) -> str:
-    """The obstacle of the first readable config: these runs differ only in numbers."""
+def _obstacle(job: Job, indices: Sequence[int], trainer: _Trainer) -> str:
+    """The obstacle of the first readable config: these runs differ only in numbers. Where a user has changed
+    what a config is, the process finds out."""
+    if not trainer.reads:
+        return ""
     why = ""
     for index in indices:
         try:
-            return alike.obstacle(_config(job, index, folder))
+            return _why_apart(job, _config(job, index, trainer))
         except (HostlerError, OSError) as error:
             why = str(error)
     return why
 
 
-def _check(job: Job, folder: Path) -> None:
+def _why_apart(job: Job, config: Config) -> str:
+    """The reason why a run cannot share a process; '' if it can. A group trains on one device."""
+    gpus = job.resources.gpus
+    several = f"multi_gpu: each trains on {gpus:g} GPUs" if config.multi_gpu and gpus > 1 else ""
+    return several or alike.obstacle(config)
+
+
+def _check(job: Job, trainer: _Trainer) -> None:
     """SpecError's one line if a run has a value that cannot be: of each value the first run that has it is
     looked at. A config that is not here may be there."""
     firsts: dict[tuple[str, str], int] = {}
@@ -193,7 +254,7 @@ def _check(job: Job, folder: Path) -> None:
             firsts.setdefault((name, repr(value)), index)
     for index in sorted(set(firsts.values()))[:VALUES]:
         try:
-            _config(job, index, folder)
+            _config(job, index, trainer)
         except SpecError as error:
             if error.where:
                 raise
@@ -211,13 +272,12 @@ def _check_names(job: Job) -> None:
             configfile.check_name(name)
 
 
-def _config(job: Job, index: int | None, folder: Path) -> Config:
+def _config(job: Job, index: int | None, trainer: _Trainer) -> Config:
     """As the process will read it, but for where things of other runs will lie; without an index, without
     what a search would choose."""
     if index is not None:
         job = replace(job, command=job.command_of(index))
     params = {} if index is None else job.params(index)
     params = with_paths(params, {one.key: one.shown for one in inputs_of(params)})
-    words = _words(build(job, params, {}, False).argv)
-    assert words is not None
-    return configfile.from_words((*words, *configfile.restated(words, params)), folder / job.cwd)
+    words = _words(build(job, params, {}, False).argv, trainer)
+    return configfile.from_words((*words, *configfile.restated(words, params)), trainer.folder)

@@ -149,6 +149,7 @@ class Rider:
     def finish(self) -> None:
         if not self.is_done:
             self.folder.say(f"stopped early: nothing better for {self.config.early_stopping_patience} epochs")
+            self.run._ends_early()
         self._save("model")
         self.folder.done(self._stats.rows[-1] if self._stats.rows else {})
         self.end(None)

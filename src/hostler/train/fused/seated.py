@@ -24,7 +24,7 @@ from hostler.train.fused.alike import Apart
 from hostler.train.fused.places import GroupPlace, Standing
 from hostler.train.fused.ride import GroupTooLarge, Ride
 from hostler.train.fused.rider import Rider
-from hostler.train.identity import params_of
+from hostler.train.identity import params_of, tags_of, trackers_of
 
 NEVER = f"{1 << 62} steps"  # a group is saved as one: none of its runs by itself
 Read = Callable[[SharedRun], Config]
@@ -100,11 +100,8 @@ def _taken(seat: SharedRun, read: Read, signals: Common) -> _StartedRun | None:
 
 
 def _wish(asked: Config) -> Wish:
-    tags = asked.wandb_tags if asked.wandb else ()
-    given = {"project": asked.wandb_project_name, "name": asked.wandb_run_name}
-    shown = {"wandb": {name: text for name, text in given.items() if text}}
-    found = tracking_words.at(tracking_words.parse(shown), Path.cwd()) if asked.wandb else ()
-    return Wish(tags=tags, save_every=NEVER, trackers=found)
+    found = tracking_words.at(tracking_words.parse(trackers_of(asked) or {}), Path.cwd())
+    return Wish(tags=tags_of(asked), save_every=NEVER, trackers=found)
 
 
 def _go(taken: Sequence[_StartedRun]) -> None:

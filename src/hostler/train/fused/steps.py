@@ -6,7 +6,7 @@ tables on the device, read at a position that the step itself moves on.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 import torch
@@ -14,10 +14,13 @@ import torch
 from hostler.train.config import Config
 from hostler.train.fused.averages import Averages
 from hostler.train.fused.batches import Batches
-from hostler.train.fused.losses import autocast, judge
+from hostler.train.fused.losses import Smoothing, autocast, judge
 from hostler.train.fused.optimizer import Optimizer, clip
 from hostler.train.fused.stack import ModelStack
-from hostler.train.graph import record
+from hostler.train.graphs.recording import record
+
+# of each member: loss, right answers; gradients of all parameters
+Gradients = tuple[torch.Tensor, torch.Tensor, Sequence[torch.Tensor]]
 
 
 @dataclass
@@ -28,6 +31,7 @@ class Steps:
     averages: Averages | None  # None: nobody keeps one
     batches: Batches
     clips: torch.Tensor | None  # a norm for each member; None: nobody clips
+    smoothing: Smoothing
     prepare: Callable[[torch.Tensor], torch.Tensor] | None
     size: int  # of a batch
     room: int  # steps that the tables hold
@@ -66,10 +70,7 @@ class Steps:
         if self.prepare is not None:
             x = self.prepare(x)
         parameters, weights = self.stack.parameters, self.stack.tensors
-        with autocast(self.config, x.device):
-            out = self.stack(x, weights, shared=self.batches.shared, training=True)
-            each, right = judge(out, y, self.config)
-        gradients = torch.autograd.grad(each.sum(), list(parameters.values()))
+        each, right, gradients = self._gradients(x, y)
         if self.clips is not None:
             clip(gradients, self.clips)
         self.optimizer.step(parameters, gradients, self._rates.index_select(0, self._at)[0])
@@ -78,6 +79,26 @@ class Steps:
         self._losses.index_copy_(0, self._at, each.detach()[None])
         self._right += right
         self._at += 1
+
+    def _gradients(self, x: torch.Tensor, y: torch.Tensor) -> Gradients:
+        """Of a batch, which goes through in as many pieces as the config says; each piece weighs as much as
+        it has examples."""
+        pieces = self.batches.pieces(x, y, self.config.grad_accum_steps)
+        each, right, sums = self._piece(*pieces[0], y.shape[-1])
+        for piece in pieces[1:]:
+            losses, good, found = self._piece(*piece, y.shape[-1])
+            each, right = each + losses, right + good
+            sums = [a + b for a, b in zip(sums, found, strict=True)]
+        return each, right, sums
+
+    def _piece(self, x: torch.Tensor, y: torch.Tensor, whole: int) -> Gradients:
+        with autocast(self.config, x.device):
+            out = self.stack(x, self.stack.tensors, shared=self.batches.shared, training=True)
+            each, right = judge(out, y, self.config, self.smoothing)
+        if y.shape[-1] != whole:
+            each = each * (y.shape[-1] / whole)
+        gradients = torch.autograd.grad(each.sum(), list(self.stack.parameters.values()))
+        return each.detach(), right, gradients
 
     def _recorded(self) -> Callable[[], None]:
         if self._replay is None:

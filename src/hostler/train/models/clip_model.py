@@ -107,18 +107,20 @@ def _check_size(clip: Any, config: Config, data: Data) -> None:
     if data.input_shape != (3, *size):
         here, there = "×".join(map(str, data.input_shape)), "×".join(map(str, (3, *size)))
         raise SpecError(
-            f"{config.model} takes pictures of {there}, and these are {here}", hint=f"image_size: {size[0]}"
+            f"{config.model} takes pictures of {there}, but these are {here}", hint=f"image_size: {size[0]}"
         )
 
 
 def _check_way(way: str, config: Config, data: Data, outputs: int) -> None:
     if way not in WAYS:
-        raise SpecError(f"{config.model}: no way named {way!r}", did_you_mean(way, WAYS, ", ".join(WAYS)))
+        raise SpecError(
+            f"{config.model}: {way!r} is not a way to use it", did_you_mean(way, WAYS, ", ".join(WAYS))
+        )
     if data.kind != IMAGES:
-        raise SpecError(f"{config.model} takes pictures, and the data are {data.kind}")
+        raise SpecError(f"{config.model} takes pictures, but the data are {data.kind}")
     if way in (ZERO_SHOT, TWO) and len(data.classes) != outputs:
         raise SpecError(
-            f"{config.model} needs the names of {outputs} classes, and there are {len(data.classes)}",
+            f"{config.model} needs the names of {outputs} classes, but there are {len(data.classes)}",
             hint=f"clip/NAME/{FINE_TUNE}",
         )
     if way == ZERO_SHOT and config.train_length:

@@ -27,7 +27,7 @@ def build(rest: str, config: Config, data: Data, outputs: int) -> torch.nn.Modul
     if task not in (CAUSAL, CLASSIFIER) or not what:
         raise SpecError(f"no model named hf/{rest}", hint="hf/causal/gpt2, hf/text/bert")
     if data.kind != TEXT:
-        raise SpecError(f"{config.model} takes texts, and the data are {data.kind}", hint="dataset: hf/…")
+        raise SpecError(f"{config.model} takes texts, but the data are {data.kind}", hint="dataset: hf/…")
     if (task == CAUSAL) != (data.padding is None):
         other = CLASSIFIER if task == CAUSAL else CAUSAL
         said = "the next tokens" if data.padding is None else "classes"
@@ -110,7 +110,7 @@ def _fetched(auto: Any, what: str, options: dict[str, Any], config: Config) -> t
         )
     except (OSError, ValueError, RuntimeError) as error:
         raise MissingError(
-            f"the weights of {config.model} cannot be had: {_first(error)}",
+            f"the weights of {config.model} are not available: {_first(error)}",
             hint="a folder with config.json and weights",
         ) from None
     unfit = _unfit(model, report)
@@ -135,13 +135,13 @@ def _check_sizes(model: Any, config: Config, data: Data) -> None:
     tokens = int(getattr(shape, "vocab_size", data.vocabulary))
     if tokens < data.vocabulary:
         raise SpecError(
-            f"{config.model} knows {tokens} tokens, and {config.dataset} has {data.vocabulary}",
+            f"{config.model} knows {tokens} tokens, but {config.dataset} has {data.vocabulary}",
             hint="tokenizer: that of the model",
         )
     lengths = [int(getattr(shape, name)) for name in _LENGTHS if getattr(shape, name, None)]
     if lengths and min(lengths) < data.input_shape[0]:
         raise SpecError(
-            f"{config.model} takes {min(lengths)} tokens, and the texts have {data.input_shape[0]}",
+            f"{config.model} takes {min(lengths)} tokens, but the texts have {data.input_shape[0]}",
             hint=f"text_length: {min(lengths)}",
         )
 

@@ -1,6 +1,7 @@
 """Pictures as a published model knows them: of the mean and deviation that it was trained with.
 
-It is a hook in front of the model, not a layer: the names of its weights stay those of everybody else.
+It is a hook in front of the model, not a layer: the names of its weights stay those of everybody else. Its
+numbers are buffers of the model that nobody saves, and so lie where the model does.
 """
 
 from __future__ import annotations
@@ -12,20 +13,30 @@ import torch
 
 from hostler.train.data.split import Data
 
+MEAN, DEVIATION = "pixel_mean", "pixel_deviation"
+
 
 class Centred:
     """Scales pictures of [low, high] to the model's own range; deep copies of the model keep it."""
 
     def __init__(
-        self, mean: Sequence[float], deviation: Sequence[float], pixels: tuple[float, float]
+        self,
+        model: torch.nn.Module,
+        mean: Sequence[float],
+        deviation: Sequence[float],
+        pixels: tuple[float, float],
     ) -> None:
         low, high = pixels
-        self._mean = torch.tensor([low + one * (high - low) for one in mean])[:, None, None]
-        self._deviation = torch.tensor([one * (high - low) for one in deviation])[:, None, None]
+        for name, numbers in (
+            (MEAN, [low + one * (high - low) for one in mean]),
+            (DEVIATION, [one * (high - low) for one in deviation]),
+        ):
+            model.register_buffer(name, torch.tensor(numbers)[:, None, None], persistent=False)
 
     def __call__(self, module: torch.nn.Module, given: tuple[Any, ...]) -> tuple[Any, ...]:
         x = given[0]
-        return ((x - self._mean.to(x)) / self._deviation.to(x), *given[1:])
+        mean, deviation = getattr(module, MEAN), getattr(module, DEVIATION)
+        return ((x - mean.to(x.dtype)) / deviation.to(x.dtype), *given[1:])
 
 
 def centre(
@@ -38,4 +49,4 @@ def centre(
     if channels != len(mean):
         mean = [sum(mean) / len(mean)] * channels
         deviation = [sum(deviation) / len(deviation)] * channels
-    model.register_forward_pre_hook(Centred(mean, deviation, data.pixels))
+    model.register_forward_pre_hook(Centred(model, mean, deviation, data.pixels))

@@ -57,7 +57,7 @@ def _known(word: str, rest: str, config: Config, data: Data) -> object:
         known = ", ".join([*(f"{one}/…" for one in FAMILIES), "file.py:name"])
         raise SpecError(f"no model named {config.model!r}", did_you_mean(word, FAMILIES, f"known: {known}"))
     if data.kind == TEXT and word != "hf":
-        raise SpecError(f"{config.model} takes numbers, and {config.dataset} holds texts", hint="model: hf/…")
+        raise SpecError(f"{config.model} takes numbers, but {config.dataset} holds texts", hint="model: hf/…")
     if config.model_options and word not in FETCHING:
         raise SpecError(f"{config.model} has no model_options", hint=f"models of {', '.join(FETCHING)} have")
     outputs = config.model_output_dim or max(data.n_classes, 1)

@@ -17,7 +17,7 @@ from hostler.train.models.normal import centre
 def build(rest: str, config: Config, data: Data, outputs: int) -> torch.nn.Module:
     timm = need("timm", "timm", config.model)
     if data.kind != IMAGES:
-        raise SpecError(f"{config.model} takes pictures, and the data are {data.kind}", hint="model: linear")
+        raise SpecError(f"{config.model} takes pictures, but the data are {data.kind}", hint="model: linear")
     if not timm.is_model(rest):
         hint = did_you_mean(rest, timm.list_models(), "timm.list_models() has the names")
         raise SpecError(f"timm has no model {rest!r}", hint)

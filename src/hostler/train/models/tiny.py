@@ -29,7 +29,7 @@ def build(rest: str, config: Config, data: Data, outputs: int) -> nn.Module:
     shape = config.model_input_shape or data.input_shape
     if len(shape) != 3:
         raise SpecError(
-            f"tiny/{rest} takes pictures, and the inputs have the shape {'×'.join(map(str, shape))}",
+            f"tiny/{rest} takes pictures, but the inputs have the shape {'×'.join(map(str, shape))}",
             hint="model: linear",
         )
     if rest == "lenet":

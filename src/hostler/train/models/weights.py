@@ -81,7 +81,7 @@ def _read(path: Path) -> dict[str, torch.Tensor]:
         if isinstance(found, dict) and isinstance(found.get(key), dict):
             found = found[key]
     if not isinstance(found, dict):
-        raise DamagedError(f"{path} holds {type(found).__name__}, and no weights by their names")
+        raise DamagedError(f"{path} holds {type(found).__name__}, not weights by their names")
     return {name: value for name, value in found.items() if isinstance(value, torch.Tensor)}
 
 

@@ -1,6 +1,7 @@
 """Finds a run for this machine, or says that the worker may leave.
 
-finder.py          lists open runs, watches for lost ones, has one claimed
+finder.py          lists open runs, has one claimed; those of lost workers first
+session_watch.py   which workers stand still, from every beat on
 claimant.py        the worker that claims, and the sweeps it serves
 served_sweeps.py   sweeps that may be served now, and their queues
 open_runs.py       sorts open runs by who may take them

@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from hostler.errors import DamagedError, NewerFormatError
 from hostler.records.checkpoint import checkpoints
 from hostler.records.checkpoint.checkpoints import Place
+from hostler.records.run import heartbeats
 from hostler.records.run.attempt import Attempt, claim, copy_end
 from hostler.records.run.entries import Claim, Lost, Outcome, closing
 from hostler.records.run.log import CAP, RunLog
@@ -26,6 +27,7 @@ from hostler.spec.states import FAILED, PAUSED, QUEUED, RUNNING, STOPPED
 from hostler.store import NotFound, Store
 from hostler.worker.claim.claimant import Claimant
 from hostler.worker.run.conclude import PAUSE, PERSON, exhausted
+from hostler.worker.run.kinds import DISK_FULL, MEMORY, POLICY
 
 
 @dataclass(frozen=True)
@@ -43,10 +45,12 @@ class Claimer:
         clock: Callable[[], float],
         rng: random.Random,
         stands: Callable[[str], bool],
+        lost: Callable[[str], None] = lambda session: None,
     ) -> None:
-        """`stands`: whether a sweep is as it was when its queue was made."""
+        """`stands`: whether a sweep is as it was when its queue was made. `lost` is told of a lost session
+        before a run of it is claimed: this machine may have what it left."""
         self._store, self._claimant, self._timing, self._clock = store, claimant, timing, clock
-        self._stands = stands
+        self._stands, self._lost = stands, lost
         self._turns, self._full = Turns(store, rng), dict[str, bool]()  # whether they allow no more now
 
     def look_again(self) -> None:
@@ -72,8 +76,13 @@ class Claimer:
             return None
         after = None
         if state.state == RUNNING:
+            if state.session and state.session != self._claimant.session:
+                self._lost(state.session)
             saved = checkpoints.committed(self._store, run.key.run)
-            after = Lost(state.attempt, any(place.attempt == state.attempt for place in saved))
+            progress = any(place.attempt == state.attempt for place in saved)
+            job = str((state.claim or {}).get("job") or "")
+            lasted = heartbeats.lasted(self._store, state.claim or {})
+            after = lost(state.attempt, progress, self._claimant.fate(job) if job else "", lasted)
             if not self._is_finished(run, saved) and self._settle(run_log, run, after, queue.job):
                 return None
         source = source_facts(sweeps.with_source(queue.job, state).source)
@@ -108,6 +117,8 @@ class Claimer:
             started=state.first,
             code=sweeps.with_source(job, state).source.mark,
             cost=state.cost or None,
+            seconds=after.seconds,
+            total=round(state.spent + (after.seconds or 0.0), 3) or None,
         )
         if run_log.append(closing(state.attempt, outcome).record()) and outcome.ends:
             copy_end(self._store, run.key, run_log.head, run_log.entries[-1])
@@ -122,6 +133,24 @@ class Claimer:
             return False
 
 
+FAULTS = {  # ends of a worker that its run brought about, and would again
+    MEMORY: "its worker was killed for using more memory than it was given",
+    DISK_FULL: "its worker was killed for using more disk than it was given",
+}
+
+
+def lost(attempt: int, progress: bool, fate: str, seconds: float | None = None) -> Lost:
+    """An attempt whose holder is gone, and how, by its host's word (`Host.fate`). One that took too much
+    memory or disk counts as failed. Pure."""
+    kind, _, said = fate.partition(": ")
+    if kind not in FAULTS:
+        return Lost(attempt, progress, kind or "lost", seconds=seconds)
+    policy = POLICY[kind]
+    message = f"{FAULTS[kind]} ({said})" if said else FAULTS[kind]
+    failure = {"kind": kind, "message": message, "advice": policy.advice}
+    return Lost(attempt, progress, kind, policy.retry, failure, seconds)
+
+
 def lost_outcome(state: RunState, after: Lost, job: Job) -> Outcome | None:
     """Outcome of a run whose holder is gone: asked to stop, or lost too often. None: it goes on. Pure."""
     if state.stop == PERSON:
@@ -130,5 +159,7 @@ def lost_outcome(state: RunState, after: Lost, job: Job) -> Outcome | None:
         return Outcome(PAUSED, state.stop)
     if why := exhausted(count(state.tally, after.record()), job):
         failure = {"kind": "lost", "message": why, "advice": "look at the machines' own logs"}
+        if after.failure:
+            failure = {**after.failure, "message": f"{after.failure['message']} ({why})"}
         return Outcome(FAILED, failure=failure)
     return None

@@ -4,8 +4,9 @@ Which open runs are free, and whose worker is lost, `open_runs.py` decides; `cla
 
 Most claims come from a glance (`untouched_runs.py`), which sees what nobody has touched. A deep look sees
 all that is open: what was given back, what a lost worker held, what is paused; it is taken when a glance
-finds nothing, and once a lease. A random choice among the first few keeps workers from each other's way. A
-claim of this very session that nobody here carries out (its answer was lost, or its thread broke) is free.
+finds nothing, once a lease, and as soon as a worker is lost: its runs go before fresh ones. A random choice
+among the first few keeps workers from each other's way. A claim of this very session that nobody here carries
+out (its answer was lost, or its thread broke) is free.
 """
 
 from __future__ import annotations
@@ -16,8 +17,6 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from hostler.records.run import heartbeats
-from hostler.records.run.heartbeats import Watch
 from hostler.records.sweep.queue import OpenRun, Queue
 from hostler.records.sweep.rungs import RungReaders
 from hostler.search.base import Wait
@@ -29,9 +28,10 @@ from hostler.store import Store
 from hostler.worker.claim import untouched_runs
 from hostler.worker.claim.claimant import Claimant, Scope
 from hostler.worker.claim.claimer import Claimer, Taken
-from hostler.worker.claim.open_runs import CanEver, Fits, Open, Sessions, by_urgency, sort_open
+from hostler.worker.claim.open_runs import CanEver, Fits, Open, by_urgency, sort_open
 from hostler.worker.claim.search_client import Asker, Promoted, asks
 from hostler.worker.claim.served_sweeps import ServedSweeps
+from hostler.worker.claim.session_watch import Sessions, SessionWatch
 from hostler.worker.claim.untouched_runs import Glances
 from hostler.worker.gang import meeting
 from hostler.worker.gang.rendezvous import Joined, Rendezvous
@@ -52,6 +52,7 @@ class Found:
     newer: tuple[str, ...] = ()  # sweeps written by a newer hostler: left alone
     becoming: int = 0  # sweeps of which a search may want more, once others have come further
     waiting: tuple[str, ...] = ()  # sweeps whose runs take from others that are not over
+    silent: int = 0  # runs whose holder has missed beats: one may have to be taken over soon
     fellows: int = 0  # runs that other workers of the same launch hold
     gangs: int = 0  # that run elsewhere, and could take this worker
 
@@ -72,30 +73,42 @@ class Finder:
         say: Callable[[str], None] = lambda line: None,
         rng: random.Random | None = None,
         rungs: RungReaders | None = None,
+        lost: Callable[[str], None] = lambda session: None,
+        watch: SessionWatch | None = None,
     ) -> None:
+        """`lost` is told of a lost session before a run of it is claimed. `watch`: over the other workers,
+        fed by this one's heartbeat."""
         self._store, self._claimant, self._timing, self._clock = store, claimant, timing, clock
         rng, say_once = rng or random.Random(), _once(say)
-        self._rng, self._watch = rng, Watch(timing.lease)
+        self._rng, self._watch = rng, watch or SessionWatch(store, claimant, timing, clock, rng)
         self._asker = Asker(store, rungs or RungReaders(store), say_once)
-        self._glances, self._place = Glances(rng), untouched_runs.Place()
+        self._glances, self._place = Glances(rng), untouched_runs.WorkerPosition()
         self._sweeps = ServedSweeps(store, scope or Scope(), timing, clock, say_once, self._glances.forget)
-        self._claimer = Claimer(store, claimant, timing, clock, rng, self._sweeps.stands)
+        self._claimer = Claimer(store, claimant, timing, clock, rng, self._sweeps.stands, lost)
         self._rendezvous = Rendezvous(store, claimant.session)
         self._began = clock()
         self._searched = -math.inf if claimant.dead else clock()  # the last deep look
         self._went_through = -math.inf  # the last one that looked at ended runs, too: first thing, if idle
 
     def find(
-        self, fits: Fits, can_ever: CanEver, *, whole: bool = False, mine: Iterable[str] | None = None
+        self,
+        fits: Fits,
+        can_ever: CanEver,
+        *,
+        whole: bool = False,
+        lost: bool = False,
+        mine: Iterable[str] | None = None,
     ) -> Found:
-        """Claim one run that fits now: one that nobody has touched, from a glance; else, and once a lease,
-        whatever a deep look finds. `can_ever`: would it fit on this machine when empty? `mine`: the runs
-        carried out here; None: all that this session holds. `whole`: look deep, and at ended runs, too (a
-        person may have reopened one)."""
+        """Claim one run that fits now: one that nobody has touched, from a glance; else, once a lease and
+        after the loss of a worker, whatever a deep look finds. `can_ever`: would it fit on this machine when
+        empty? `whole`: look deep, and at ended runs, too (a person may have reopened one). `lost`: claim
+        nothing but the run of a lost worker. `mine`: the runs carried out here; None: all that this session
+        holds."""
         now = self._clock()
         self._claimer.look_again()
         # Workers with room may be waited for by a gang: with gangs every look is a deep one.
-        if not whole and not self._sweeps.has_gangs and now - self._searched < self._timing.lease:
+        due = now - self._searched >= self._timing.lease or self._watch.lost
+        if not whole and not lost and not self._sweeps.has_gangs and not due:
             taken = self._glance(fits)
             if taken:
                 self._went_through = max(self._went_through, self._began)
@@ -103,7 +116,7 @@ class Finder:
         self._searched = now
         whole = whole or now - self._went_through >= self._timing.lease
         self._went_through = now if whole else self._went_through
-        return self._search(fits, can_ever, whole=whole, mine=mine)
+        return self._search(fits, can_ever, whole=whole, lost=lost, mine=mine)
 
     def forget(self) -> None:
         """The sweeps have changed: ask for them before the next claim."""
@@ -113,8 +126,8 @@ class Finder:
         if self._sweeps.age >= self._timing.beat:
             self._sweeps.load()
             session = self._claimant.session
-            sessions = sorted({*heartbeats.etags(self._store), session})
-            self._place = untouched_runs.Place(sessions.index(session), len(sessions))
+            sessions = sorted({*self._watch.recent().names, session})
+            self._place = untouched_runs.WorkerPosition(sessions.index(session), len(sessions))
         queues = [
             queue
             for queue in self._sweeps
@@ -130,21 +143,28 @@ class Finder:
                 return taken
         return None
 
-    def _search(self, fits: Fits, can_ever: CanEver, *, whole: bool, mine: Iterable[str] | None) -> Found:
+    def _search(
+        self, fits: Fits, can_ever: CanEver, *, whole: bool, lost: bool, mine: Iterable[str] | None
+    ) -> Found:
         left = self._sweeps.load()
         opens = self._sweeps.open_runs(whole=whole)
-        sessions = self._sessions(opens)
+        sessions = self._sessions(opens, whole=True)
         own = None if mine is None else frozenset(mine)
         runs = sort_open(opens, self._claimant, sessions, can_ever, own)
-        gangs = self._rendezvous.forming(opens, sessions.stale) if self._sweeps.has_gangs else []
+        if lost:
+            runs.free = [(queue, run) for queue, run in runs.free if run.state.state == RUNNING]
+        meets = self._sweeps.has_gangs and not lost
+        gangs = self._rendezvous.forming(opens, sessions.stale) if meets else []
         joined = self._rendezvous.join(gangs, fits, self._place_facts) if gangs else None
         if joined:
             return Found(joined=joined)
         waits = any(can_ever(gang.job.resources) for gang in gangs)  # for us: none is started meanwhile
         taken, becoming = self._take_first(runs.free, fits, sessions, waits=waits), 0
-        if taken is None:
+        if taken is None and not lost:
             queued = {queue.job.name for queue, _ in runs.free}
             taken, becoming = self._ask(fits, can_ever, opens, queued)
+        if not self._leaves_lost(runs.free, taken):
+            self._watch.searched(sessions)
         return Found(
             taken,
             takeable=len(runs.free) + waits,
@@ -156,16 +176,20 @@ class Finder:
             newer=tuple(left.newer),
             becoming=becoming,
             waiting=tuple(left.waiting),
+            silent=runs.silent,
             fellows=runs.fellows,
             gangs=runs.gangs,
         )
 
-    def _sessions(self, opens: list[Open]) -> Sessions:
-        holders = {run.state.session for _, run in opens if run.state.state == RUNNING and run.state.session}
-        stamp = self._clock()
-        seen = heartbeats.etags(self._store)
-        stale = self._watch.observe(stamp, seen, holders) | (self._claimant.dead & holders)
-        return Sessions(stale, self._watch.beating, len(seen))
+    def _sessions(self, opens: list[Open], *, whole: bool = False) -> Sessions:
+        holders = (run.state.session or "" for _, run in opens if run.state.state == RUNNING)
+        return self._watch.look(holders, whole=whole)
+
+    @staticmethod
+    def _leaves_lost(free: list[Open], taken: Taken | None) -> bool:
+        """Whether a lost run was taken, and others are left: the next look is for them, too."""
+        lost = {run.key.run for _, run in free if run.state.state == RUNNING}
+        return taken is not None and taken.attempt.key.run in lost and len(lost) > 1
 
     @property
     def _place_facts(self) -> dict[str, Any]:
@@ -180,7 +204,7 @@ class Finder:
             and self._claimer.may_start(queue, run)
             and not (waits and queue.job.resources.nodes > 1)
         ]
-        first = by_urgency(startable)[: 2 * max(1, sessions.count)]
+        first = by_urgency(startable)[: 2 * max(1, len(sessions.names))]
         self._rng.shuffle(first)
         claims = (self._claimer.take(queue, run) for queue, run in by_urgency(first))
         return next((taken for taken in claims if taken), None)
@@ -239,8 +263,7 @@ class Finder:
         opens = [(queue, run) for run in queue.open(trusting=True)]
         sessions = self._sessions(opens)
         runs = sort_open(opens, self._claimant, sessions, lambda ask: True, mine)
-        workers = len(set(heartbeats.etags(self._store)) - set(sessions.stale) - self._claimant.dead)
-        return [run for _, run in runs.free], max(1, workers)
+        return [run for _, run in runs.free], sessions.alive
 
     def _promoted(self, queue: Queue, wanted: str, until: int, most: int) -> list[Taken]:
         """Others that a pruner lets go on to the same step."""

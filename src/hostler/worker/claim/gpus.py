@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 
-from hostler.worker.run.nvml import GPU
+from hostler.attempt.nvml import GPU
 
 FLOOR = 500_000_000  # bytes in use by others below which a GPU counts as free
 

@@ -14,13 +14,18 @@ class LeaveView:
     unheld: int  # running elsewhere, where nobody would
     idle_for: float  # seconds since it last had something to do
     waits_free: bool  # waiting costs nobody anything: own machine, neither billed nor shared
+    silent: int = 0  # of those that run elsewhere, such as could run here and whose holder misses beats
+    stayed: float = 0.0  # seconds it has stayed for those
     gangs: int = 0  # of those that run elsewhere, such as take several workers and could take this one
 
 
-def leave(view: LeaveView, idle: float, missed: float = 0.0) -> bool:
-    """`missed`: seconds within which a gang has noticed that one of it is gone, and given its run back. Who
-    comes in that one's place sees it run still, and would leave the others waiting."""
+def leave(view: LeaveView, idle: float, lease: float, missed: float = 0.0) -> bool:
+    """A holder that misses beats is lost within a lease, or beats again: its run is waited for so long, as
+    nobody else may be left. `missed`: seconds within which a gang has noticed that one of it is gone, and
+    given its run back. Its replacement sees it run still, and would leave the others waiting."""
     if view.busy or view.takeable:
+        return False
+    if view.silent and view.stayed < lease:
         return False
     if view.gangs and view.idle_for < missed:
         return False

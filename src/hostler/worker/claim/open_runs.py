@@ -10,19 +10,11 @@ from hostler.records.sweep.queue import OpenRun, Queue
 from hostler.spec.job import Job, Resources
 from hostler.spec.states import PAUSED, QUEUED, RUNNING
 from hostler.worker.claim.claimant import Claimant
+from hostler.worker.claim.session_watch import Sessions
 
 Fits = Callable[[Job], bool]  # whether one more run of this sweep fits now
 CanEver = Callable[[Resources], bool]
 Open = tuple[Queue, OpenRun]
-
-
-@dataclass(frozen=True)
-class Sessions:
-    """Sessions of other workers, as their heartbeats show them."""
-
-    stale: Collection[str] = ()  # they stand still
-    beating: Collection[str] = ()  # seen alive
-    count: int = 0
 
 
 @dataclass
@@ -32,6 +24,7 @@ class OpenRuns:
     paused: int = 0
     held: int = 0  # by a worker that its engine would bring back, or by this one
     unheld: int = 0
+    silent: int = 0  # of those held elsewhere, with a holder that has missed beats, and could run here
     fellows: int = 0  # held by other workers of the same launch
     gangs: int = 0  # running elsewhere, and could take this worker
 
@@ -63,6 +56,7 @@ def sort_open(
                 found.held += 1
             else:
                 found.unheld += 1
+            found.silent += not own and state.session in sessions.silent and can_ever(asked)
             found.fellows += not own and _is_of_launch(state, claimant)
             found.gangs += not own and asked.nodes > 1 and can_ever(asked)
     return found

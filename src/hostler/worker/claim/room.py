@@ -15,15 +15,15 @@ from dataclasses import replace
 from pathlib import Path
 
 from hostler import env
+from hostler.attempt import nvml
+from hostler.attempt.nvml import GPU
 from hostler.spec.job import Job, Resources
 from hostler.spec.names import slug
 from hostler.worker.claim import measures, memory
 from hostler.worker.claim.gpus import strangers, visible
 from hostler.worker.claim.measures import SPARE, Measures, asked, is_measured, spared
 from hostler.worker.claim.slots import NEVER, Device, Offer, Placement, asks_nothing, most, place
-from hostler.worker.run import nvml
 from hostler.worker.run.meter import Peak
-from hostler.worker.run.nvml import GPU
 
 Say = Callable[[str], None]
 

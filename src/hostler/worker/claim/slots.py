@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from hostler.spec.job import Resources
+from hostler.spec.units import counted
 
 NEVER = "never: "  # starts every reason that waiting does not mend
 MANY = 10_000  # runs at once, beyond which nobody counts
@@ -82,7 +83,9 @@ def _impossible(offer: Offer, ask: Resources) -> str:
     if not ask.gpus and ask.gpu_memory is None:
         return ""
     if max(ask.gpus, 1) > len(offer.gpus):
-        return f"{NEVER}asks for {max(ask.gpus, 1):g} GPU(s), this machine offers {len(offer.gpus)}"
+        return (
+            f"{NEVER}asks for {counted(int(max(ask.gpus, 1)), 'GPU')}, this machine offers {len(offer.gpus)}"
+        )
     return _too_small(offer, ask)
 
 
@@ -115,7 +118,7 @@ def _on_whole(offer: Offer, taken: Sequence[Placement], ask: Resources, base: Pl
         d for d in offer.gpus if d.id not in used and (ask.gpu_memory is None or _holds(d, ask.gpu_memory))
     ]
     if len(fitting) < count:
-        return f"asks for {count} whole GPU(s), {len(fitting)} are free"
+        return f"asks for {counted(count, 'whole GPU')}, {len(fitting)} free"
     chosen = tuple(device.id for device in fitting[:count])
     return Placement(chosen, base.cpus, base.memory, share=1.0, gpu_memory=ask.gpu_memory or 0)
 

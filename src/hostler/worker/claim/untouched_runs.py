@@ -19,7 +19,7 @@ TRIES = 4  # lost claims among the others' before somebody else may look
 
 
 @dataclass(frozen=True)
-class Place:
+class WorkerPosition:
     """This worker's position among all workers."""
 
     rank: int = 0
@@ -38,7 +38,7 @@ class Glances:
         self._seen.pop(sweep, None)
 
     def choose(
-        self, queues: Iterable[Queue], fits: Callable[[Job], bool], place: Place
+        self, queues: Iterable[Queue], fits: Callable[[Job], bool], place: WorkerPosition
     ) -> Iterator[tuple[Queue, OpenRun]]:
         """Candidates in the order to try them in; whoever takes one asks for no more."""
         for queue in queues:
@@ -49,7 +49,7 @@ class Glances:
             others = queue.glance(DEPTH * place.of)
             yield from self._popped(queue, self._rng.sample(others, min(TRIES, len(others))))
 
-    def _look_on(self, queue: Queue, place: Place) -> bool:
+    def _look_on(self, queue: Queue, place: WorkerPosition) -> bool:
         """Whether some of our share is left, or was found further on."""
         name = queue.job.name
         if not self._own.get(name) and self._seen.get(name, 0) < queue.job.count:

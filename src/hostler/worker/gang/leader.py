@@ -24,6 +24,7 @@ from hostler.records.run.gang import Gang, GangMember, GangNode, GangStart, Gang
 from hostler.records.run.heartbeats import Watch
 from hostler.records.sweep.queue import Queue
 from hostler.spec.job import Job, Resources
+from hostler.spec.states import stop_reason
 from hostler.worker.gang import meeting, missing, ranks
 from hostler.worker.gang.board import NoticeBoard
 from hostler.worker.gang.checkpoint import Collector
@@ -159,7 +160,7 @@ class Leader:
         left = [member for member in self._members() if member.leaves]
         if left and not self.broken and verdict.kind not in (DONE, NOT_FINISHED):
             self._status.ask(str((left[0].leaves or {}).get("reason")))
-            return Verdict(NOT_FINISHED, f"stopped: {left[0].host} had to go")
+            return Verdict(NOT_FINISHED, f"stopped: {left[0].host} had to leave")
         stopped = self.broken and verdict.kind == NOT_FINISHED  # by us
         found = cause(Verdict(DONE, "") if stopped else verdict, self._ends(), self._lost())
         if self.broken:
@@ -205,7 +206,7 @@ class Leader:
         while True:
             self._status.check()
             if self._status.stop:
-                raise NotGathered(Verdict(NOT_FINISHED, f"stopped: {self._status.stop}"))
+                raise NotGathered(Verdict(NOT_FINISHED, f"stopped: {stop_reason(self._status.stop)}"))
             seen = self._status.deliver(self._look_while_forming)
             here, now = seen.here, self._m.clock()
             moved, known = (now, len(here)) if len(here) != known else (moved, known)
@@ -273,7 +274,7 @@ class Leader:
         sweep, asked, leader = self._attempt.key.sweep, self._job.resources, self._m.session
         alive = {one: beats[one] for one in beats if sessions[one] != known.get(one)}
         if 1 + len(seen.here) + missing.busy(seen, alive, leader, sweep) >= asked.fewest:
-            said = missing.who(seen, beats, leader, sweep)
+            said = missing.who(seen, beats, leader, sweep, asked.nodes)
             self._say(f"its workers are still busy after {waited:.0f} s: {said}")
             return NotGathered(None, "its workers are busy")
         message = missing.why_not(seen, beats, leader, sweep, asked.nodes, waited)

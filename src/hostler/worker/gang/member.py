@@ -44,7 +44,7 @@ from hostler.worker.run.conclude import GOING, LEAVING, PREEMPTED, UNREACHABLE
 from hostler.worker.run.failure import Verdict, classify, unready
 from hostler.worker.run.invocation import invocation
 from hostler.worker.run.kinds import WORKER
-from hostler.worker.run.local_attempt import Cost, uploader
+from hostler.worker.run.local_attempt import AttemptCost, uploader
 from hostler.worker.run.watch import Watchman
 
 T = TypeVar("T")
@@ -70,7 +70,7 @@ class Member:
     ) -> None:
         """`rate`: what its part of the machine costs an hour; its leader adds it to what the run costs."""
         self._m, self._joined, self.placement, self._moved = machine, joined, placement, moved
-        self._cost = Cost(rate, machine.clock)
+        self._cost = AttemptCost(rate, machine.clock)
         self.attempt = Followed(machine.store, joined.key, joined.attempt)
         self._gang = Gang(machine.store, joined.key.run, joined.attempt)
         self._watch = Watch(machine.timing.lease)
@@ -295,7 +295,7 @@ class Member:
             if found is not None:
                 return found
             if self._told and self._process is None:
-                raise Gone("had to go")
+                raise Gone("had to leave")
             event.wait(pause)
 
     def _given_up(self, seen: GangView) -> bool:

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 from hostler.records.body import Record
 from hostler.records.run.gang import GangMember, GangView
+from hostler.spec.states import stop_reason
 
 SHOWN = 8  # workers that are named
 BUSY = "is busy with"
@@ -16,13 +17,15 @@ def why_not(
 ) -> str:
     """A line naming the workers that are missing. `beats`: heartbeats of all living workers, by session."""
     came = 1 + sum(member.ready is not None for member in seen.here)
-    return f"{came} of {nodes} workers came within {waited:.0f} s: {who(seen, beats, leader, sweep)}"
+    return f"{came} of {nodes} workers joined within {waited:.0f} s: {who(seen, beats, leader, sweep, nodes)}"
 
 
-def who(seen: GangView, beats: Mapping[str, Record], leader: str, sweep: str) -> str:
-    """The workers that have not come, or are not ready, with the reasons known."""
+def who(seen: GangView, beats: Mapping[str, Record], leader: str, sweep: str, nodes: int) -> str:
+    """The workers, of so many nodes, that have not come or are not ready, with the reasons known."""
     ready = [member for member in seen.here if member.ready]
     told = [_of_member(member, beats) for member in seen.others if member not in ready]
+    if 1 + len(seen.here) >= nodes:
+        return "; ".join(told[:SHOWN]) or "all are ready, and begin"
     outside = _outside(seen, beats, leader)
     told += [
         f"{beat.get('host', session)} {_of_other(beat, sweep)}" for session, beat in sorted(outside.items())
@@ -56,12 +59,12 @@ def _outside(seen: GangView, beats: Mapping[str, Record], leader: str) -> dict[s
 
 def _of_member(member: GangMember, beats: Mapping[str, Record]) -> str:
     if member.leaves:
-        return f"{member.host} came and had to go ({member.leaves.get('reason')})"
+        return f"{member.host} joined and had to leave: {stop_reason(str(member.leaves.get('reason')))}"
     if member.exit:
-        return f"{member.host} came and gave up ({member.exit.get('message')})"
+        return f"{member.host} joined and gave up ({member.exit.get('message')})"
     if member.session not in beats:
-        return f"{member.host} came and is gone"
-    return f"{member.host} came and is not ready yet"
+        return f"{member.host} joined and is gone"
+    return f"{member.host} joined and is not ready yet"
 
 
 def _of_other(beat: Record, sweep: str) -> str:
@@ -70,4 +73,4 @@ def _of_other(beat: Record, sweep: str) -> str:
         return f"serves only {', '.join(only)}"
     if runs:
         return f"{BUSY} {', '.join(runs[:3])}"
-    return f"does not fit: {unfit[0]}" if unfit else "is free and has not come yet"
+    return f"does not fit: {unfit[0]}" if unfit else "is free and has not joined yet"

@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from hostler.errors import MissingError
 from hostler.records import layout
 from hostler.records.body import Record
 from hostler.records.checkpoint import checkpoints, outputs
 from hostler.records.checkpoint.checkpoints import Place
 from hostler.records.checkpoint.tree import inside
 from hostler.records.run import upstream
-from hostler.spec.inputs import INIT, Input, inputs_of, with_paths
-from hostler.store import Store
+from hostler.spec.inputs import INIT, inputs_of, with_paths
+from hostler.store import NotFound, Store
 from hostler.worker.prepare.once import Note, once
 
 
@@ -32,7 +33,7 @@ def bring(
     params: Mapping[str, Any], init: Mapping[str, str], run: str, store: Store, cache: Path, note: Note
 ) -> Inputs:
     """The inputs of a run, here. MissingError if what they name has nothing to give."""
-    first = [Input(f"{INIT} (--init-from)", one.best_of, one.run, one.file) for one in inputs_of({"": init})]
+    first = [replace(one, key=f"{INIT} (--init-from)") for one in inputs_of({"": init})]
     wanted = [*inputs_of(params), *first]
     if not wanted:
         return Inputs(params)
@@ -51,12 +52,22 @@ def _here(one: Record, store: Store, cache: Path, note: Note) -> Path:
         if "outputs" in one:
             _outputs(one, store, folder / "files")
         else:
-            place = Place(one["attempt"], one["step"])
-            checkpoints.restore(store, checkpoints.read(store, one["run"], place), folder / "files")
+            _checkpoint(one, store, folder / "files")
 
     mark = hashlib.sha256(repr(sorted(one.items(), key=str)).encode()).hexdigest()[:40]
     folder = once(cache / "inputs" / mark, make, what=f"fetching {what}", note=note) / "files"
     return folder / inside(str(one["file"]).strip("/")) if one["file"] else folder
+
+
+def _checkpoint(one: Record, store: Store, folder: Path) -> None:
+    place = Place(one["attempt"], one["step"])
+    try:
+        checkpoints.restore(store, checkpoints.read(store, one["run"], place), folder)
+    except NotFound:
+        raise MissingError(
+            f"checkpoint {place.name} of {one['run']}, which an earlier attempt took, was deleted since",
+            hint="submit the run under another name: it takes what is kept now",
+        ) from None
 
 
 def _outputs(one: Record, store: Store, folder: Path) -> None:

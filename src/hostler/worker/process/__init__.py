@@ -10,4 +10,5 @@ supervisor_pipes.py  pipes between worker and supervisor
 group.py             all processes of a run, ended together
 warm.py              starts scripts from a parent with their imports
 warm_parent.py       that parent
+exit_handlers.py     what libraries have left to do at its end
 """

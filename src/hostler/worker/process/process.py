@@ -85,10 +85,13 @@ class Process:
             return self._exit
 
     def steady(self) -> bool:
-        """Alive and not stopped half way through something, as the kernel has it: no word of the
-        supervisor's, which may be late."""
-        found = proctable.row(self.pid)
-        return found is not None and found.start == self.group.start and found.state[:1] not in "ZXTt"
+        """Whether it is alive, and no process of it was stopped or killed half way through something, as the
+        kernel has it: no word of the supervisor's, which may be late. Children that exit by themselves are
+        ordinary."""
+        rows = proctable.tree(self.pid)
+        if not rows or rows[0].start != self.group.start or not rows[0].alive or rows[0].exits:
+            return False
+        return not any(row.killed or row.stopped for row in rows if row.alive)
 
     def wait(self, timeout: float | None = None) -> Exit | None:
         """Like poll, after waiting for the end at most `timeout` seconds."""

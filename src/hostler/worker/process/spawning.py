@@ -17,6 +17,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from importlib import resources
 from pathlib import Path
@@ -137,9 +138,21 @@ class Supervisors:
                 return known
             except OSError:  # it was killed while it was idle
                 known.close()
-        made = self.spawner.fork(folder) if forks() else program(python(), folder)
-        made.send(request, descriptors)
+        made = self._new(folder)
+        try:
+            made.send(request, descriptors)
+        except ConnectionError:  # it was killed since, perhaps while this worker slept: another one
+            made.close()
+            made = self._new(folder)
+            with suppress(ConnectionError):  # that too: the report will say that it is lost
+                made.send(request, descriptors)
         return made
+
+    def _new(self, folder: Path) -> Supervisor:
+        if forks():
+            with suppress(ConnectionError, TimeoutError):  # two spawners in a row were killed, or stopped
+                return self.spawner.fork(folder)
+        return program(python(), folder)
 
     def give_back(self, one: Supervisor) -> None:
         """Its run is over, and nothing is left of it."""
@@ -237,7 +250,7 @@ def text(folder: Path, name: str) -> str:
     """A program of this package, its neighbours beside it: on disk also where hostler is inside a zip."""
     here = resources.files("hostler.worker.process")
     if not isinstance(here / name, Path):
-        for each in (name, "spawner.py", "supervisor.py"):
+        for each in (name, "spawner.py", "supervisor.py", "exit_handlers.py"):
             with (here / each).open("rb") as source, (folder / each).open("wb") as copy:
                 shutil.copyfileobj(source, copy)
         return str(folder / name)

@@ -91,7 +91,9 @@ def names_in(folder: Path) -> list[str]:
 class Parent(Spawner):
     """A warm parent: the spawner of the supervisors whose runs are its forks. It is not started again."""
 
-    def prepare(self, script: Script, env: Mapping[str, str], cwd: Path, folder: Path) -> str:
+    def prepare(
+        self, script: Script, env: Mapping[str, str], cwd: Path, folder: Path, *, strict: bool = False
+    ) -> str:
         """Start it and wait until it has imported; why it won't do, or ''."""
         source, beside = (cwd / script.path).read_bytes(), (cwd / script.path).parent
         shadows = names_in(beside)
@@ -99,7 +101,8 @@ class Parent(Spawner):
         given = spawning.marked(env)
         config = folder / "config.json"
         names = list(given)  # their values, of which some are secret, are in no file
-        config.write_text(json.dumps({"modules": modules, "shadows": shadows, "env": names}))
+        facts = {"modules": modules, "shadows": shadows, "env": names, "strict": strict}
+        config.write_text(json.dumps(facts))
         command = [script.python, *script.options, spawning.text(folder, "warm_parent.py")]
         output = os.open(folder / "output", os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
         try:
@@ -166,20 +169,22 @@ class Warmth:
         folder: Path,
         log: Path,
         code: Sequence[Any],
+        strict: bool = False,
     ) -> Process:
-        """Like Process.start; `code` names what the working folder holds."""
+        """Like Process.start; `code` names what the working folder holds. `strict`: the process ends through
+        libc's `exit`, whatever its libraries have left to do."""
         given: dict[str, Any] = {"cwd": cwd, "env": env, "folder": folder, "log": log}
         script = script_of(argv, env)
         if script is None or not (cwd / script.path).is_file():
             return Process.start(argv, **given)
-        key = key_of(script, env, code)
+        key = key_of(script, env, [*code, strict])
         pool = self._ready(key)
         if pool:
             try:
                 return Process.start(argv, **given, pool=pool, script_at=script.at)
             except MachineError:  # the parent is gone
                 self._drop(key)
-        self._make_ready(key, script, env, cwd)
+        self._make_ready(key, script, env, cwd, strict)
         return Process.start(argv, **given)
 
     def tidy(self) -> None:
@@ -219,7 +224,7 @@ class Warmth:
             if entry:
                 entry.close()
 
-    def _make_ready(self, key: str, script: Script, env: Mapping[str, str], cwd: Path) -> None:
+    def _make_ready(self, key: str, script: Script, env: Mapping[str, str], cwd: Path, strict: bool) -> None:
         with self._lock:
             if key in self._entries or self._closed:
                 return
@@ -231,7 +236,8 @@ class Warmth:
         except (OSError, shutil.Error) as error:
             self._entries[key].refused = str(error)
             return
-        thread = threading.Thread(target=self._prepare, args=(key, script, env, place), daemon=True)
+        given = (key, script, env, place, strict)
+        thread = threading.Thread(target=self._prepare, args=given, daemon=True)
         thread.start()
         if self._wait:
             thread.join()
@@ -255,12 +261,12 @@ class Warmth:
         shutil.copytree(cwd, place / "work", symlinks=True)
         return place
 
-    def _prepare(self, key: str, script: Script, env: Mapping[str, str], place: Path) -> None:
+    def _prepare(self, key: str, script: Script, env: Mapping[str, str], place: Path, strict: bool) -> None:
         parent = Parent()
         stamps: Mapping[str, int] = {}
         try:
             stamps = packages.stamps(packages.places(script.python))
-            refused = parent.prepare(script, env, place / "work", place)
+            refused = parent.prepare(script, env, place / "work", place, strict=strict)
         except (OSError, HostlerError) as error:
             refused = str(error)
         with self._lock:

@@ -24,8 +24,6 @@ if TYPE_CHECKING:
 import os  # noqa: E402  # site has imported it already
 
 TOOLS: "dict[str, Any]" = {}  # modules that the script must not find
-# Packages in C that leave nothing to the end of the process: no open file, no buffer of their own.
-QUIET = {"torch", "functorch", "numpy", "scipy", "pandas", "sklearn", "yaml", "markupsafe", "PIL"}
 TORCH_SEED = 67280421310721  # with which each process begins, in versions that do not draw one
 
 
@@ -58,8 +56,8 @@ def serve() -> None:
     import spawner  # type: ignore[import-not-found]
 
     del sys.path[0]
-    supervisor = spawner.beside("supervisor")
-    TOOLS.update(atexit=atexit, ctypes=ctypes, gc=gc)
+    supervisor, exit_handlers = spawner.beside("supervisor"), spawner.beside("exit_handlers")
+    TOOLS.update(atexit=atexit, ctypes=ctypes, gc=gc, exit_handlers=exit_handlers)
     connection = socket.socket(fileno=int(sys.argv[1]))
     os.set_inheritable(connection.fileno(), False)
     roots = [sys.prefix, sys.base_prefix, sys.exec_prefix]
@@ -73,6 +71,10 @@ def serve() -> None:
     connection.sendall((reason or "ready").replace("\n", " ").encode() + b"\n")
     if reason:
         os._exit(0)
+    if not config["strict"]:
+        TOOLS["handlers"] = exit_handlers.look(ctypes)
+        gc.collect()
+        gc.freeze()  # else the end of each fork walks through, and so copies, all that was imported
     handlers = {number: signal.getsignal(number) for number in range(1, signal.NSIG)}
 
     def begin(request: "dict[str, Any]") -> "Callable[[], None]":
@@ -253,23 +255,20 @@ def leave(status: int, kept: "set[str]") -> None:
     flush()
     new = [module for name, module in list(sys.modules.items()) if name not in kept and module is not MAIN]
     own = [module for module in new if isinstance(module, type(sys))]
-    quiet = is_quiet()
+    needs_exit = TOOLS["exit_handlers"].needs_exit(TOOLS["ctypes"], TOOLS.get("handlers"))
+    if TOOLS["gc"].isenabled():
+        TOOLS[
+            "gc"
+        ].collect()  # as the interpreter does first: it orders what is finalized, files last to first
     for module in (MAIN, *reversed(own)):
         clear(vars(module))
     TOOLS["gc"].collect()
     flush()
     library = TOOLS["ctypes"].CDLL(None)
-    if not quiet:
+    if needs_exit:
         library.exit(status)
     library.fflush(None)
     os._exit(status)
-
-
-def is_quiet() -> bool:
-    """Whether no library in C may have something left to do."""
-    files = [(name, str(getattr(module, "__file__", ""))) for name, module in list(sys.modules.items())]
-    installed = [name for name, file in files if file.endswith(".so") and "-packages" in file]
-    return all(name.partition(".")[0] in QUIET for name in installed)
 
 
 def clear(names: "dict[str, Any]") -> None:

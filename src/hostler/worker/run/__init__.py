@@ -10,8 +10,6 @@ option_forms.py     forms of options that a usage error showed
 watch.py            stop road, time limit, hanging, memory
 rung_watch.py       has a run judged at each level
 meter.py            CPU, memory and GPU use as metrics
-usage.py            use by the processes right now
-nvml.py             NVIDIA GPUs by the driver's library
 surroundings.py     writes down machine, Python and packages
 exit.py             exit code or signal of a process
 failure.py          what an exit means: its kind, in one line
@@ -21,6 +19,7 @@ drawn_tracebacks.py tracebacks as rich and IPython draw them
 conclude.py         decides what becomes of the run
 ending.py           delivers the end
 run_folders.py      local folders of runs
+dead_attempt.py     delivers what the attempt of a dead worker left
 folder_remover.py   removes them, many at once
 leftovers.py        processes that a dead worker left
 """

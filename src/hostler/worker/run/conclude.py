@@ -15,6 +15,7 @@ from hostler.records.run.log import CAP, PRUNE, RUNG
 from hostler.records.run.state import RunState, Tally, count
 from hostler.spec import states
 from hostler.spec.job import Job
+from hostler.spec.units import counted
 from hostler.worker.run.failure import Verdict
 from hostler.worker.run.kinds import DIVERGED, MACHINE, NOT_FINISHED, POLICY, REPAIR, tries
 
@@ -73,7 +74,7 @@ def conclude(
     if stop is not None:
         to = _AFTER_STOP.get(stop, states.PAUSED)  # a later version's: keep the place
         said = "" if verdict.kind == NOT_FINISHED else f"; it ended with {verdict.message}"
-        return Conclusion(Outcome(to, stop, progress=progress), f"{to} ({stop}){said}")
+        return Conclusion(Outcome(to, stop, progress=progress), f"{to}: {states.stop_reason(stop)}{said}")
     message = _said(verdict)
     failure = {
         "kind": verdict.kind,
@@ -127,14 +128,16 @@ def exhausted(tally: Tally, job: Job) -> str:
     """Why the run may not be tried again; '' if it may."""
     if tally.failures > job.retries:
         return (
-            f"failed {tally.failures} times without saving anything new"
+            f"failed {counted(tally.failures, 'time')} without saving anything new"
             if tally.failures > 1
             else "no retries"
         )
     if tally.tempfail > TEMPFAIL_MAX:
-        return f"no progress: left {tally.tempfail} times with 75 without saving anything new"
+        return (
+            f"no progress: exited {counted(tally.tempfail, 'time')} with code 75 without saving anything new"
+        )
     if tally.lost > LOST_MAX:
-        return f"no progress: lost {tally.lost} times without saving anything new"
+        return f"no progress: lost {counted(tally.lost, 'time')} without saving anything new"
     if tally.same_error >= max(job.limits.failures, job.retries + 1):
-        return f"the same error {tally.same_error} times in a row"
+        return f"the same error {counted(tally.same_error, 'time')} in a row"
     return ""

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import signal
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import partial
 from typing import Any
 
+from hostler.attempt.delivery import kept_states
 from hostler.records.checkpoint.checkpoints import Checkpoint
 from hostler.records.run import handoff
 from hostler.records.run.entries import Outcome
@@ -20,10 +21,12 @@ from hostler.worker.gang.leader import Leader
 from hostler.worker.run import conclude, option_forms, run_folders
 from hostler.worker.run.conclude import Conclusion
 from hostler.worker.run.exit import Exit
-from hostler.worker.run.failure import Verdict, classify
+from hostler.worker.run.failure import TEMPFAIL_CODE, Verdict, classify
 from hostler.worker.run.kinds import DISK_FULL, DONE, EXIT_CODE, MEMORY, USAGE
 from hostler.worker.run.local_attempt import LocalAttempt
 from hostler.worker.run.watch import Watchman
+
+TOLD_BY_SHELL = 128  # and a signal: the exit code of a shell whose child was killed by it
 
 
 class Ending:
@@ -42,7 +45,7 @@ class Ending:
         """The process has exited."""
         if self._status.stop in (RUNG, PRUNE) and not watchman.asked:  # it had gone before it was told
             self._status.stop = None
-        finished = handoff.read(self._folder.finished)
+        finished = _covered(handoff.read(self._folder.finished), self._uploader.hide)
         self._status.deliver(self._uploader.flush)
         self._status.deliver(self._tag)
         verdict = classify(
@@ -56,14 +59,16 @@ class Ending:
         )
         if self._leader:
             verdict = self._leader.judge(verdict)
-        trusted = _ended_itself(exit, watchman) and verdict.kind not in (MEMORY, DISK_FULL)
+        trusted = _left_whole(exit, watchman) and verdict.kind not in (MEMORY, DISK_FULL)
         if self._status.stop is None and self._wants_other_form(exit, verdict):
             self.sent_back("style")
             return
         result = None
         if verdict.kind == DONE:
-            result = {"summary": finished or {}, "metrics": self._uploader.totals, "code": exit.code or 0}
-        self._delivery.keep(trusted=trusted, done=result is not None, result=result)
+            result = {"summary": finished or {}, "code": exit.code or 0, **self._delivery.result}
+        killed = exit.code is None or exit.code > TOLD_BY_SHELL
+        alive = 0.0 if killed else self._delivery.last_sign
+        self._delivery.keep(trusted=trusted, done=result is not None, result=result, alive=alive)
         self.conclude(verdict, exit, result=result)
 
     def _wants_other_form(self, exit: Exit, verdict: Verdict) -> bool:
@@ -119,12 +124,13 @@ class Ending:
     def had_finished(self, checkpoint: Checkpoint) -> None:
         """An attempt before us finished and died before it could say so: say it, start nothing."""
         result = checkpoint.record.get("result") or {}
-        self._uploader.note(f"attempt {checkpoint.place.attempt} had already finished: no process is started")
-        self._uploader.flush()
-        self._delivery.attempt.close(
+        self._uploader.note("an earlier attempt had already finished: no process is started")
+        self._delivery.close(
             replace(
                 self._filled(Outcome(DONE), 0.0),
                 metrics=result.get("metrics", {}),
+                kept=kept_states(result.get("kept")) or None,
+                why=str(result.get("why") or "") or None,
                 result=result.get("summary"),
                 exit=result.get("code", 0),
                 step=checkpoint.record.get("metric_step"),
@@ -148,7 +154,7 @@ class Ending:
             self._filled(what.outcome, seconds),
             exit=(exit.code if exit.signal is None else -exit.signal) if exit else None,
             result=(result or {}).get("summary"),
-            more={**self._local.ran, **read, **self._chosen(), **self._delivery.left},
+            more={**self._local.ran, **read, **self._phases(), **self._chosen(), **self._delivery.left},
         )
         self._delivery.close(outcome)
         if outcome.ends:
@@ -156,6 +162,15 @@ class Ending:
         else:
             self.again = outcome.state == states.QUEUED
             self.outcome = f"released ({outcome.why})"
+
+    def _phases(self) -> dict[str, Any]:
+        """How the attempt's time went, where time costs; `from`: when its checkpoint was written."""
+        if self._local.cost.rate is None:
+            return {}
+        restored = self._delivery.restored
+        known = restored.record.get("at") if restored else None
+        begun = {"from": known} if isinstance(known, (int, float)) else {}
+        return {"phases": {**self._local.cost.phases(), **begun}}
 
     def _chosen(self) -> dict[str, Any]:
         """Notes the script made of its run, and the parameters that it chose itself."""
@@ -195,9 +210,20 @@ class Ending:
         return replace(filled, code=self._job.source.mark, cost=self.price(seconds))
 
 
-def _ended_itself(exit: Exit, watchman: Watchman) -> bool:
-    """Whether the process chose to leave, so that what it wrote is whole. 128 + n is a signal that killed it,
-    told by a shell in between; but a script may save on our SIGTERM and leave with the code of that."""
-    if exit.code is None:
-        return False
-    return exit.code < 128 or (exit.code == 128 + signal.SIGTERM and watchman.has_signalled)
+def _covered(told: Any, hide: Callable[[str], str]) -> Any:
+    """The script's own words of its end, without secret values."""
+    if isinstance(told, dict):
+        return {key: _covered(value, hide) for key, value in told.items()}
+    if isinstance(told, list):
+        return [_covered(value, hide) for value in told]
+    return hide(told) if isinstance(told, str) else told
+
+
+def _left_whole(exit: Exit, watchman: Watchman) -> bool:
+    """Whether what the process wrote is whole: it left as it meant to. One that fails may do so in the middle
+    of a save; one that was asked to leave has saved before, whatever its code. 128 + n is a signal that
+    killed it, told by a shell in between; but a script may save on our SIGTERM and leave with the code of
+    that."""
+    if exit.code == 128 + signal.SIGTERM:
+        return watchman.has_signalled
+    return exit.code in (0, TEMPFAIL_CODE) or (exit.code is not None and exit.code < 128 and watchman.asked)

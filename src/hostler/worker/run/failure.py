@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from hostler.errors import DamagedError, HostlerError, MachineError
+from hostler.spec.states import stop_reason
 from hostler.worker.run import tracebacks
 from hostler.worker.run.exit import Exit
 from hostler.worker.run.kinds import (
@@ -228,7 +229,7 @@ def _message(
     if kind == DONE:
         return "done" if exit.code == 0 else f"done ({_how(exit)} after finish)"
     if kind == NOT_FINISHED:
-        return f"stopped: {stop}"
+        return f"stopped: {stop_reason(stop or '')}"
     if kind == NOT_FOUND:
         return exit.spawn_error
     if killed_for is not None:

@@ -69,7 +69,9 @@ POLICY: dict[str, RetryPolicy] = {
     MEMORY: RetryPolicy("failures", "raise `resources.memory`, or load less at once"),
     CUDA_MEMORY: RetryPolicy("failures", "a smaller batch, or a larger share of a GPU (`resources.gpus`)"),
     CUDA_ERROR: RetryPolicy("failures", "CUDA_LAUNCH_BLOCKING=1 under `env:` shows where"),
-    DISK_FULL: RetryPolicy("failures", "free space on the machine, or name another `cache:`"),
+    DISK_FULL: RetryPolicy(
+        "failures", "free space on the machine, raise its limit, or name another `cache:`"
+    ),
     HANG: RetryPolicy("failures", "raise `limits.hang` if so long without progress is normal"),
     SLOW_START: RetryPolicy("failures", "raise `limits.start` if it needs so long before its first step"),
     TIME_LIMIT: RetryPolicy("never", "raise `limits.time`, then hostler retry"),

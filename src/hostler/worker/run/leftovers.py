@@ -33,7 +33,7 @@ class ProcessScope:
 
 
 @dataclass(frozen=True)
-class Record:
+class Leftover:
     """A started run: its processes, and the worker that answers for them."""
 
     session: str
@@ -62,9 +62,9 @@ class Killed:
     start: str
 
 
-def remember(session: str, run: str, process: Process) -> Record:
+def remember(session: str, run: str, process: Process) -> Leftover:
     """Write down that this worker runs it."""
-    record = Record(
+    record = Leftover(
         session=session,
         run=run,
         pid=process.pid,
@@ -103,7 +103,7 @@ def remove_leftovers() -> list[Killed]:
     return killed
 
 
-def orphans() -> list[Record]:
+def orphans() -> list[Leftover]:
     """Runs of workers that are gone, whose processes still live here. Looks only."""
     return [
         record
@@ -128,7 +128,7 @@ def _start_of_this(pid: int) -> str:
     return proctable.start_of(pid)
 
 
-def _end(record: Record) -> list[Killed]:
+def _end(record: Leftover) -> list[Killed]:
     group = record.group
     ended = group.end()
     if proctable.is_alive(record.supervisor, record.supervisor_start):
@@ -136,15 +136,15 @@ def _end(record: Record) -> list[Killed]:
     return [Killed(record.session, record.run, row.pid, row.start) for row in ended]
 
 
-def _is_ours(record: Record) -> bool:
+def _is_ours(record: Leftover) -> bool:
     return record.place == here()
 
 
-def _records() -> Iterator[tuple[Path, Record]]:
+def _records() -> Iterator[tuple[Path, Leftover]]:
     for path in sorted(_folder().glob("*.json")):
         try:
             content = json.loads(path.read_text())
-            yield path, Record(**{**content, "place": ProcessScope(**content["place"])})
+            yield path, Leftover(**{**content, "place": ProcessScope(**content["place"])})
         except (
             OSError,
             ValueError,

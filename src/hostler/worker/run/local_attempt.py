@@ -6,18 +6,19 @@ The steps of an execution (preparation, running process, ending) share one of th
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
 from hostler.attempt.delivery import Delivery
 from hostler.attempt.status import AttemptStatus
-from hostler.attempt.uploader import Output, Uploader
+from hostler.attempt.uploader import Mask, ProcessOutput, Uploader
 from hostler.records.run.attempt import Attempt
 from hostler.records.run.handoff import Handoff
 from hostler.records.series.logs import LogWriter
 from hostler.records.series.metrics import MetricWriter
 from hostler.records.series.picker import Picker
+from hostler.records.series.points import Point
 from hostler.records.sweep import sweeps
 from hostler.spec.job import Job
 from hostler.worker.claim.measures import is_measured
@@ -44,13 +45,20 @@ class LocalAttempt:
         self.learned: frozenset[str] = frozenset()  # keys whose form the sweep learned from a usage error
         place = run_folders.of_run(machine.cache, machine.session, self.run, attempt.number)
         self.folder = Handoff(place, job.neighbours)
-        self.cost = Cost(rate, machine.clock)
+        self.cost = AttemptCost(rate, machine.clock)
         self.metric_writer = MetricWriter(machine.store, self.run, attempt.number)
         log_writer = LogWriter(machine.store, self.run, attempt.number)
         self.uploader = uploader(machine, self.job, self.folder, self.metric_writer, log_writer)
         self.status = AttemptStatus(attempt, machine.timing, machine.clock, machine.say, conclude.GOING)
         self.delivery = Delivery(
-            machine.store, attempt, self.folder, self.uploader, self.status, self.state, self.job.outputs
+            machine.store,
+            attempt,
+            self.folder,
+            self.uploader,
+            self.status,
+            self.state,
+            self.job.outputs,
+            self.job.looked_at,
         )
         whole = placement.share == 1.0
         self.peak = Peak(machine.clock, whole=whole) if is_measured(job) else None  # `parallel: auto`
@@ -62,7 +70,7 @@ class LocalAttempt:
         return self.status.stop in conclude.GOING
 
 
-class Cost:
+class AttemptCost:
     """Cost of a worker's part in an attempt, from now until it is stopped."""
 
     def __init__(self, rate: float | None, clock: Callable[[], float]) -> None:
@@ -70,6 +78,8 @@ class Cost:
         self.rate, self._clock, self._began = rate, clock, clock()
         self._ended: float | None = None
         self._before, self._since = 0.0, self._began  # money until the rate changed, and when that was
+        self._started: float | None = None  # seconds until the process was there
+        self._exited: float | None = None
 
     @property
     def seconds(self) -> float:
@@ -84,17 +94,51 @@ class Cost:
         if rate != self.rate and self._ended is None:
             self._before, self._since, self.rate = self.amount, self._clock(), rate
 
+    def started(self) -> None:
+        """The process is there: what was before was preparation."""
+        self._started = self.seconds
+
+    def exited(self) -> None:
+        """The process is over: what follows is saving."""
+        self._exited = self.seconds
+
+    def phases(self) -> dict[str, float]:
+        """Seconds of preparation, of the process and of saving after it."""
+        whole = self.seconds
+        started = whole if self._started is None else self._started
+        exited = whole if self._exited is None else self._exited
+        found = {"prepare": started, "train": exited - started, "save": whole - exited}
+        return {name: round(max(0.0, lasted), 3) for name, lasted in found.items()}
+
     def stop(self) -> None:
         self._ended = self._clock()
 
 
 def uploader(
-    machine: Machine, job: Job, folder: Handoff, metric_writer: MetricWriter, log_writer: LogWriter
+    machine: Machine,
+    job: Job,
+    folder: Handoff,
+    metric_writer: MetricWriter,
+    log_writer: LogWriter,
+    mask: Mask | None = None,
+    known: Sequence[Point] = (),
+    wall: Callable[[], float] | None = None,
 ) -> Uploader:
-    """The uploader of what a process of this job prints and logs, secrets hidden."""
-    copies = {str(folder.work), os.path.realpath(folder.work)}
-    masker = Masker(secrets.hidden(job), copies)
-    output = Output(folder.log, log_writer, Picker(job.metrics), masker)
+    """The uploader of what a process of this job prints and logs, secrets hidden. `known`: points of the
+    attempt that the store has already."""
+    output = ProcessOutput(folder.log, log_writer, Picker(job.metrics), mask or masker(job, folder))
     return Uploader(
-        folder.metrics, metric_writer, machine.timing, machine.clock, machine.wall, machine.interest, output
+        folder.metrics,
+        metric_writer,
+        machine.timing,
+        machine.clock,
+        wall or machine.wall,
+        machine.interest,
+        output,
+        known,
     )
+
+
+def masker(job: Job, folder: Handoff) -> Masker:
+    """Hides the secrets of a job in what a process of it prints in this folder."""
+    return Masker(secrets.hidden(job), {str(folder.work), os.path.realpath(folder.work)})

@@ -8,15 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+from hostler.attempt import nvml
+from hostler.attempt.usage import SHORTEST, Usage, UseMetrics, is_time, sample
 from hostler.worker.process.process import Process
-from hostler.worker.run import nvml
 from hostler.worker.run.exit import Exit
-from hostler.worker.run.usage import Usage, sample
 
 WEIGH = 1.0  # seconds between two looks at the memory of a run that has a limit
 GROWN = 1.02  # times the peak before: less is not growth
 SETTLED = 60.0  # seconds without growth after which a peak is believed, or half of the run's life if longer
-SHORTEST = 0.1  # seconds over which a use of CPU means something
 
 
 class Peak:
@@ -64,15 +63,14 @@ class Meter:
         """`peak` has the run weighed as often as one with a limit of memory."""
         self._process, self._devices, self._memory, self._clock = process, devices, memory, clock
         self._every, self._begun, self._peak = every, clock(), peak
-        self._looked: float | None = None
-        self._logged: float | None = None
-        self._last = (clock(), 0.0)
+        self._looked = self._begun
+        self._metrics = UseMetrics(clock, every)
 
     def due(self) -> bool:
         """Whether it is time for a sample."""
         rarely = self._memory is None and self._peak is None
         most = self._every if rarely else min(self._every, WEIGH)
-        return self._passed(self._looked, most)
+        return is_time(self._clock(), self._begun, self._looked, most)
 
     def sample(self) -> Usage:
         self._looked = self._clock()
@@ -84,27 +82,12 @@ class Meter:
         return found
 
     def metrics(self, use: Usage) -> dict[str, float]:
-        """Named system/…, so that a reader can tell them from the run's own; none if it is not time yet."""
-        if not self._passed(self._logged, self._every):
-            return {}
-        now, (then, before) = self._clock(), self._last
-        self._logged, self._last = now, (now, use.cpu_seconds)
-        found = {"system/memory": float(use.rss), "system/processes": float(use.processes)}
-        found["system/cpu"] = max(0.0, use.cpu_seconds - before) / max(now - then, SHORTEST)
-        if use.gpu_util is not None:
-            found["system/gpu"] = use.gpu_util
-        if use.gpu_memory is not None:
-            found["system/gpu_memory"] = float(use.gpu_memory)
-        return found
+        """None if it is not time yet."""
+        return self._metrics.of(use) if self._metrics.due else {}
 
     def last(self, exit: Exit) -> dict[str, float]:
         """The use of a run that was over before the first sample; empty if there was one."""
-        if self._logged is not None or exit.spawn_error:
+        if not self._metrics.empty or exit.spawn_error:
             return {}
         cpu = exit.cpu_seconds / max(exit.seconds, SHORTEST)
         return {"system/memory": float(exit.max_rss), "system/cpu": cpu}
-
-    def _passed(self, since: float | None, most: float) -> bool:
-        now = self._clock()
-        since = self._begun if since is None else since
-        return now - since >= min(most, since - self._begun + SHORTEST)

@@ -18,7 +18,7 @@ from hostler.records.series.points import Point
 from hostler.records.sweep import rungs
 from hostler.records.sweep.rungs import RungReader
 from hostler.search import telling
-from hostler.search.base import Go, Pause, Place, Pruner, Stop, score
+from hostler.search.base import Go, Pause, Pruner, Standing, Stop, score
 from hostler.spec.job import Objective
 from hostler.store import Store
 
@@ -51,6 +51,7 @@ class RungWatch:
         self._new: deque[tuple[int, float]] = deque()
         self._curve: list[float] | None = None  # scores so far; None until the earlier ones are read
         self._level = 0  # the last that was judged
+        self.rung: int | None = None  # where others were better: it is paused there
         self._over = False  # nobody is judged any more
         self._out = False  # it was told to stop here: what it logs until it does counts for nothing
         self._wake = threading.Event()
@@ -112,12 +113,13 @@ class RungWatch:
         if self._over:
             return
         curve = [*(self._curve or ()), self._score(value)]
-        place = Place(self._key.run, level, curve)
+        place = Standing(self._key.run, level, curve)
         verdict = self._pruner.judge(place, telling.scores(found, self._objective.goal))
         if isinstance(verdict, Go):
             return
         self._over = self._out = True
         self._say(_said(verdict, step))
+        self.rung = level if isinstance(verdict, Pause) else None
         self._save()
         self._stop(log.RUNG if isinstance(verdict, Pause) else log.PRUNE)
 

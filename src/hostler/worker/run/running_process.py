@@ -10,8 +10,10 @@ import threading
 from dataclasses import dataclass
 from typing import Any
 
+from hostler import settings
 from hostler.attempt.folder_parts import Declared
-from hostler.attempt.folder_watch import Clocks, FolderWatch
+from hostler.attempt.folder_watch import FolderWatch
+from hostler.attempt.rest import Clocks
 from hostler.attempt.saver import Saver, Target
 from hostler.errors import StoreError
 from hostler.records.run import handoff, surroundings
@@ -22,12 +24,13 @@ from hostler.search.pruners import pruner
 from hostler.spec import pruning
 from hostler.spec.argv import Built
 from hostler.spec.job import source_facts
+from hostler.spec.units import counted
 from hostler.trackers import feed
 from hostler.worker.gang.leader import Leader
 from hostler.worker.prepare.prepare import Prepared
 from hostler.worker.process.launching import launched
 from hostler.worker.process.process import Exit, Process
-from hostler.worker.run import leftovers
+from hostler.worker.run import dead_attempt, leftovers
 from hostler.worker.run.invocation import invocation
 from hostler.worker.run.local_attempt import LocalAttempt
 from hostler.worker.run.meter import Meter
@@ -36,7 +39,7 @@ from hostler.worker.run.surroundings import Command
 from hostler.worker.run.tracker_feed import TrackerFeed
 from hostler.worker.run.watch import Watchman
 from hostler.worker.shared.process import SharedProcess
-from hostler.worker.shared.slot import Slot
+from hostler.worker.shared.slot import SharedSlot
 
 
 @dataclass(frozen=True)
@@ -50,7 +53,7 @@ class Started:
     @property
     def rejection(self) -> dict[str, Any] | None:
         """The reason a shared process rejected the run; None if it took it, or the run is alone."""
-        return self.process.rejection if isinstance(self.process, Slot) else None
+        return self.process.rejection if isinstance(self.process, SharedSlot) else None
 
 
 class RunningProcess:
@@ -70,6 +73,8 @@ class RunningProcess:
         self._watchman: Watchman | None = None
         self._exited = threading.Event()  # the process, or all hope of one
         self._recorded = False  # what it runs on is in the store
+        self._rested: dict[str, Any] = {}  # what is known to be complete in the checkpoint folder
+        self._lasts = False
         self._rungs = self._make_rungs(rungs)
 
     def start(self, prepared: Prepared) -> Started:
@@ -80,8 +85,9 @@ class RunningProcess:
         built = self._invocation(prepared)
         self._trackers.interpreters = feed.interpreters(prepared.exe, built.env)
         process = self._process = self._spawn(prepared, built)
+        local.cost.started()
         leftovers.remember(local.machine.session, local.run, process)
-        if isinstance(process, Slot) and process.others:
+        if isinstance(process, SharedSlot) and process.others:
             self._note_sharers(process.others)
         taken = {"inputs": dict(local.inputs.taken)} if local.inputs.taken else {}
         command = Command(prepared.exe, built.argv, local.job.source, local.uploader.hide, taken)
@@ -147,7 +153,9 @@ class RunningProcess:
             settle=machine.timing.settle,
             steady=lambda: (running := self._process) is not None and running.steady(),
             say=note,
+            still_max=settings.sizes().still_max,
             declared=lambda: Declared.read(handoff.read(local.folder.atomic)),
+            note=self._note_rested,
         )
         target = Target(
             machine.store,
@@ -208,18 +216,20 @@ class RunningProcess:
         alone = self._leader is None
         if alone and machine.warm and job.warm and job.style != "env" and not self._resumes:
             code = [source_facts(job.source), job.setup, job.cwd]
-            return machine.warm.start(built.argv, **given, code=code)
+            return machine.warm.start(built.argv, **given, code=code, strict=job.warm == "strict")
         return machine.start(built.argv, **given)
 
     def _note_sharers(self, others: int) -> None:
         self._local.ran["together"] = others
-        plural = "s" * (others != 1)
-        self._local.uploader.note(f"shares a process with {others} other{plural} of its sweep")
+        self._local.uploader.note(f"shares a process with {counted(others, 'other')} of its sweep")
 
     def _look_after(self, started: Started, watchman: Watchman) -> None:
         """It lasts: watch it, save what it saves, write down what it runs on; that is tried once, as the
         process must be watched."""
         local, machine = self._local, self._local.machine
+        self._lasts = True
+        self._note_rested(self._rested)
+        dead_attempt.remember(local, started.process)
         watchman.start()
         started.saver.start(min(1.0, max(0.05, local.job.checkpoint.every / 4)))
         try:
@@ -227,6 +237,12 @@ class RunningProcess:
             self._recorded = True
         except StoreError:
             return
+
+    def _note_rested(self, rested: dict[str, Any]) -> None:
+        """For a worker that finds the folder after this one was killed."""
+        self._rested = rested
+        if self._lasts:
+            handoff.write(self._local.folder.rested, rested)
 
     def _watch(self, process: Process, watchman: Watchman) -> Exit:
         """Until the process has exited: upload, look after limits, pass a stop request on."""
@@ -250,10 +266,13 @@ class RunningProcess:
                 if values := meter.metrics(use):
                     uploader.add(Point(uploader.steps, machine.wall(), values))
             process.wait(machine.timing.poll)
+        local.cost.exited()
         if local.peak:
             local.peak.end(exit)
         if use_at_end := meter.last(exit):
             local.ran["use"] = use_at_end
+        if self._rungs and self._rungs.rung is not None and watchman.asked:
+            local.ran["rung"] = self._rungs.rung
         self._trackers.heed()
         uploader.exited()
         return exit

@@ -10,6 +10,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import hostler
+from hostler.attempt import nvml
+from hostler.attempt.nvml import GPU
 from hostler.errors import MachineError
 from hostler.records.body import Record
 from hostler.records.run import surroundings
@@ -18,8 +20,6 @@ from hostler.spec.job import Source, source_facts
 from hostler.store import Store
 from hostler.worker.claim import memory
 from hostler.worker.prepare import packages
-from hostler.worker.run import nvml
-from hostler.worker.run.nvml import GPU
 
 FRESH = 1.0  # seconds after which a machine's facts are looked up again
 

@@ -14,12 +14,13 @@ from collections.abc import Callable
 from typing import Protocol
 
 from hostler.attempt.uploader import Uploader
+from hostler.attempt.usage import Usage, over_memory
 from hostler.records.run.handoff import Handoff
 from hostler.settings import Timing
 from hostler.spec.job import Job
+from hostler.spec.states import stop_reason
 from hostler.worker.process.process import Process
 from hostler.worker.run.conclude import ORPHANED, RANK_LOST
-from hostler.worker.run.usage import Usage, over_memory
 
 BESIDES = 1.0  # seconds between two looks of its own thread
 ORPHAN_GRACE = 3.0  # nothing of a run may outlive its worker's parent by more than 5 seconds
@@ -118,7 +119,7 @@ class Watchman:
             short = reason in (ORPHANED, RANK_LOST)
             self._grace = min(ORPHAN_GRACE, self._timing.grace) if short else self._timing.grace
             self._folder.request_stop(reason)
-            self._uploader.note(f"asked to stop: {reason}")
+            self._uploader.note(f"asked to stop: {stop_reason(reason)}")
         waited = now - self._asked
         if not self._termed and (not self._folder.joined.exists() or waited >= 0.8 * self._grace):
             self._termed = True

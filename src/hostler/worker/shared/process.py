@@ -22,7 +22,7 @@ from hostler.records.run.state import RunState
 from hostler.spec import together
 from hostler.spec.job import Job
 from hostler.worker.process.process import Process
-from hostler.worker.shared.slot import Slot
+from hostler.worker.shared.slot import SharedSlot
 
 PATIENCE = 30.0  # seconds that those who are ready wait for the next one
 
@@ -68,7 +68,7 @@ class SharedProcess:
         self._folders = [folder]
         self._changed = threading.Condition()
 
-    def board(self, run: str, argv: Sequence[str], **given: Any) -> Slot:
+    def board(self, run: str, argv: Sequence[str], **given: Any) -> SharedSlot:
         """This run is ready: its slot, once the process has started. Missed if that has gone."""
         with self._changed:
             if self._departed:
@@ -83,7 +83,7 @@ class SharedProcess:
                 raise self._error
             assert self._process is not None
             log, others = self._folder / "output.log", len(self._here) - 1
-            return Slot(self._process, Handoff(given["folder"]), log, others, lambda: self._leave(run))
+            return SharedSlot(self._process, Handoff(given["folder"]), log, others, lambda: self._leave(run))
 
     def _left(self) -> float:
         """Seconds in which another one has to come."""

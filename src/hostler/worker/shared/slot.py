@@ -25,7 +25,7 @@ TAIL = 1 << 16  # bytes of what the process printed that each of its runs is tol
 KILLED = "killed"  # the reason of a stop request to a run whose place is taken away
 
 
-class Slot(Process):
+class SharedSlot(Process):
     """All methods may be called from several threads."""
 
     def __init__(self, process: Process, folder: Handoff, log: Path, others: int, left: Callable[[], None]):

@@ -4,10 +4,17 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
+from hostler.analysis.board import live
+from hostler.analysis.board import watcher as watching
 from hostler.analysis.board.watcher import Watcher
 from hostler.errors import StoreError
 from hostler.records import layout
+from hostler.records.sweep import sweeps
+from hostler.spec.job import Job
 from hostler.store.folder import FolderStore
+from hostler.store.memory import MemoryStore
 from seen_world import gallery
 
 
@@ -72,3 +79,24 @@ def test_whoever_looks_where_nothing_is_leaves_nothing_there(tmp_path: Path) -> 
     watcher.stop()
     watcher.leave()
     assert not (tmp_path / "none").exists()
+
+
+def test_look_gives_way_to_requests_for_a_bounded_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(watching, "GIVEN", 0.05)
+    found = Watcher(MemoryStore(), near=True, clock=lambda: 100.0)
+    found._give_way()
+    assert found._given == 0.0  # nobody asks
+    found.notice()
+    found._give_way()
+    assert found._given == pytest.approx(0.05, abs=watching.STEP)
+
+
+def test_look_gives_way_only_once_a_screen_is_full() -> None:
+    store = MemoryStore()
+    job = Job(name="s", command=("x",), runs=tuple({"lr": n} for n in range(260)))
+    sweeps.submit(store, job)
+    given: list[int] = []
+    found = live.LiveStore(store, lambda: 0.0, give_way=lambda: given.append(len(found.sweeps["s"].rows)))
+    found.look()
+    assert given == list(range(live.FIRST, 251, live.STRIDE))
+    assert len(found.sweeps["s"].rows) == 260

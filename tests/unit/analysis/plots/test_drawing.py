@@ -11,14 +11,14 @@ import pytest
 from click.testing import CliRunner
 
 from hostler.analysis.plots import draw, importance, save
-from hostler.analysis.plots.chart import Bars, Chart, Heat, Points, Polyline, ShadedArea
+from hostler.analysis.plots.chart import STATES, Bars, Chart, Heat, Points, Polyline, ShadedArea
 from hostler.analysis.plots.curveplots import average
 from hostler.analysis.plots.drawing import KINDS
 from hostler.analysis.plots.importance import importances
 from hostler.analysis.plots.look import Look
 from hostler.analysis.plots.progress import completion, trend
 from hostler.analysis.plots.results import results
-from hostler.analysis.plots.source import Curve, source
+from hostler.analysis.plots.source import PlottedCurve, source
 from hostler.analysis.plots.with_plotly import figure
 from hostler.analysis.report import report
 from hostler.cli.main import cli
@@ -66,7 +66,7 @@ def test_results_are_grouped_by_any_parameter_with_each_groups_mean(seen: Seen) 
     [mean], [points] = marks(chart, Polyline), marks(chart, Points)
     own = [y for x, y in zip(points.x, points.y, strict=True) if x == 1.0]
     assert mean.y[1] == pytest.approx(sum(own) / len(own))
-    assert chart.note == "2 runs without a value are not shown"
+    assert chart.note == "not shown: 2 runs without a value"
 
 
 def test_results_go_by_section_where_there_are_sections(seen: Seen) -> None:
@@ -80,7 +80,7 @@ def test_results_go_by_section_where_there_are_sections(seen: Seen) -> None:
 def test_repeats_are_averaged_with_a_band_in_panels(seen: Seen) -> None:
     chart = draw(seen.url, "grid", "cifar-grid", row="model", column="lr", legend="epochs")
     assert (len(chart.panels), chart.columns) == (12, 6)
-    assert chart.panels[6].title == "model=resnet50, lr=0.0003"
+    assert chart.panels[6].title == "model=resnet50, lr=3e-4"
     [line], [band] = marks(chart, Polyline), marks(chart, ShadedArea)
     curves = [[p.values["accuracy"] for p in learning({"lr": 0.0003, "seed": s})] for s in range(3)]
     assert line.y[0] == pytest.approx(sum(c[0] for c in curves) / 3)
@@ -88,7 +88,9 @@ def test_repeats_are_averaged_with_a_band_in_panels(seen: Seen) -> None:
 
 
 def test_an_average_counts_each_curve_only_where_it_has_been() -> None:
-    x, mean, deviation = average([Curve("a", [0, 1, 2], [0, 1, 2]), Curve("b", [0, 2, 4], [4, math.nan, 8])])
+    x, mean, deviation = average(
+        [PlottedCurve("a", [0, 1, 2], [0, 1, 2]), PlottedCurve("b", [0, 2, 4], [4, math.nan, 8])]
+    )
     assert x == [0, 1, 2, 4]
     assert mean == [2, pytest.approx(3), pytest.approx(4), 8]
     assert deviation[-1] == 0
@@ -129,6 +131,21 @@ def test_a_trend_marks_the_rounds_of_an_edited_search(tmp_path: Path) -> None:
     ends = [mark for mark in marks(chart, Points) if mark.name == "end of a round"]
     assert [text.partition(":")[0] for text in ends[0].texts] == ["end of round 1", "end of round 2"]
     assert list(marks(completion(replace(runs, runs=later), Look()), Bars)[0].labels) == ["2", "1"]
+
+
+def test_completion_draws_runs_that_a_pruner_paused_in_grey(seen: Seen) -> None:
+    runs = source(seen.store, "cifar-grid")
+    first, second, third = runs.runs[:3]
+    chosen = [
+        replace(first, row=replace(first.row, state="paused", paused_by="rung", rung=3)),
+        replace(second, row=replace(second.row, state="paused", paused_by="pause")),
+        third,
+    ]
+    bars = {bar.name: bar for bar in marks(completion(replace(runs, runs=chosen), Look()), Bars)}
+    red, green, blue = (int(bars["paused at a rung"].colour[n : n + 2], 16) for n in (1, 3, 5))
+    assert max(red, green, blue) - min(red, green, blue) < 24  # grey, as on the dashboard
+    assert bars["paused"].colour == STATES["paused"] != bars["paused at a rung"].colour
+    assert sum(bars["paused at a rung"].values) == sum(bars["paused"].values) == 1
 
 
 def test_completion_counts_every_run_once(seen: Seen) -> None:
@@ -173,7 +190,7 @@ def test_archived_sweep_is_drawn_after_its_deletion(tmp_path: Path) -> None:
 def test_money_is_drawn_where_runs_have_cost_some(tmp_path: Path) -> None:
     seen = Seen(tmp_path / "store")
     learned(seen, seen.submit("free", [{"lr": 1}]), [(0.1, 0.9)])
-    assert draw(seen.url, "cost").title == "accuracy against hours"
+    assert draw(seen.url, "cost").title == "accuracy against seconds"
     learned(seen, seen.submit("paid", [{"lr": 1}]), [(0.1, 0.9)], cost=1.25)
     chart = draw(seen.url, "cost")
     assert chart.title == "accuracy against cost"
@@ -244,7 +261,7 @@ def test_failed_run_is_neither_best_so_far_nor_cheapest_good(tmp_path: Path) -> 
         seen.end(job, index, state, points, "no luck" if state == "failed" else "")
     chart = draw(seen.url, "trend", "luck")
     assert list(marks(chart, Polyline)[0].y) == [0.5, 0.6]
-    assert chart.note == "2 runs that failed or diverged are left out"
+    assert chart.note == "left out: 2 failed or diverged runs"
     assert list(marks(draw(seen.url, "cost", "luck"), Polyline)[0].y) == [0.5, 0.6]
 
 

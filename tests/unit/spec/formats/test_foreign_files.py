@@ -164,7 +164,8 @@ class TestStarter:
 
     def test_what_is_not_carried_over_is_named(self) -> None:
         assert read(JOB, "job.yaml").notes == (
-            "job_details.output_dir: runs are kept in the store (`store:`)",
+            "job_details.output_dir: runs are kept in the store;"
+            " hostler pull NAME --follow --to /somewhere shows them there",
         )
 
     def test_it_is_a_sweep_file_as_it_stands(self, tmp_path: Path) -> None:

@@ -150,6 +150,52 @@ def test_a_module_started_with_m_is_read(tmp_path: Path) -> None:
     assert got(tmp_path, {"amp": False, "tag": ["a"]}, command=command) == {"amp": False, "tag": ["a"]}
 
 
+_END = "print(json.dumps(vars(p.parse_args())))\n"
+_BEGIN = "import argparse, json\np = argparse.ArgumentParser()\nsubs = p.add_subparsers(dest='verb')\n"
+SUBCOMMANDS = {
+    "variables": _BEGIN + "fit = subs.add_parser('fit')\nlook = subs.add_parser('look', aliases=['see'])\n"
+    "group = fit.add_argument_group('x')\ngroup.add_argument('--amp', action='store_true')\n"
+    "add = fit.add_argument\nadd('--tag', nargs='+')\n"
+    "look.add_argument('--amp', type=str)\nlook.add_argument('--tag', action='append')\n" + _END,
+    "one name": _BEGIN + "s = subs.add_parser('fit')\ns.add_argument('--amp', action='store_true')\n"
+    "s.add_argument('--tag', nargs='+')\ns = subs.add_parser('see')\ns.add_argument('--amp', type=str)\n"
+    "s.add_argument('--tag', action='append')\n" + _END,
+    "functions": "import argparse, json\n"
+    "def fit(subs):\n    own = subs.add_parser('fit')\n    shared(own)\n"
+    "    own.add_argument('--tag', nargs='+')\n"
+    "def shared(parser):\n    parser.add_argument('--amp', action='store_true')\n"
+    "def see(subs):\n    own = subs.add_parser('see')\n    own.add_argument('--amp', type=str)\n"
+    "    own.add_argument('--tag', action='append')\n"
+    "p = argparse.ArgumentParser()\nsubs = p.add_subparsers(dest='verb')\nfit(subs)\nsee(subs)\n" + _END,
+}
+
+
+@pytest.mark.parametrize("how", SUBCOMMANDS)
+def test_subcommand_of_the_command_decides_the_forms(tmp_path: Path, how: str) -> None:
+    write(tmp_path, train=SUBCOMMANDS[how])
+    fit, see = ("python", "train.py", "fit"), ("python", "train.py", "see")
+    for value in (True, False):
+        found = got(tmp_path, {"amp": value, "tag": ["a", "b"]}, command=fit)
+        assert found == {"verb": "fit", "amp": value, "tag": ["a", "b"]}
+    found = got(tmp_path, {"amp": True, "tag": ["a", "b"]}, command=see)
+    assert found == {"verb": "see", "amp": "true", "tag": ["a", "b"]}
+
+
+def test_function_for_all_parsers_counts_for_each_subcommand(tmp_path: Path) -> None:
+    text = "import argparse, json\ndef shared(q):\n    q.add_argument('--tag', action='append')\n"
+    text += "p = argparse.ArgumentParser()\nsubs = p.add_subparsers()\nfit = subs.add_parser('fit')\n"
+    text += "see = subs.add_parser('see')\nshared(fit)\nshared(p)\n"
+    write(tmp_path, train=text)
+    declared = declarations(("python", "train.py", "see"), tmp_path, tmp_path)
+    assert [option.names for option in declared.options] == [("--tag",)]
+
+
+def test_options_of_unnamed_subcommands_stay_unknown(tmp_path: Path) -> None:
+    write(tmp_path, train=SUBCOMMANDS["variables"])
+    form = settled(tmp_path, {"amp": True}, command=("python", "train.py", "{verb}")).forms.of("amp")
+    assert (form.booleans, form.true) == ("", None)
+
+
 @pytest.mark.parametrize(
     "line",
     [
@@ -324,6 +370,117 @@ def test_a_style_against_the_parser_is_refused(
     assert str(error.value) == said
 
 
+NARGS = """
+import argparse, json
+p = argparse.ArgumentParser()
+p.add_argument("--amp", action="store_true")
+p.add_argument("--layers", nargs="+", type=int)
+p.add_argument("--any", nargs="*", type=int)
+p.add_argument("--pair", nargs=2, type=float)
+p.add_argument("--tag", action="append")
+p.add_argument("--span", action="append", nargs=2, type=int)
+p.add_argument("--grid", nargs="+", type=json.loads)
+p.add_argument("--word")
+print(json.dumps(vars(p.parse_args())))
+"""
+JSON_HINT = "put plain values into it, or pass it as JSON: style: {keys: {KEY: {lists: json}}}"
+
+
+@pytest.mark.parametrize(
+    ("params", "shown", "how", "hint"),
+    [
+        ({"amp": 1}, "1", "--amp as store_true", "say true or false"),
+        ({"amp": "yes"}, "yes", "--amp as store_true", "say true or false"),
+        ({"layers": [[1, 2], [3]]}, "[[1,2],[3]]", "--layers with nargs='+'", JSON_HINT),
+        ({"tag": ["a", ["b"]]}, '["a",["b"]]', "--tag with action='append'", JSON_HINT),
+        ({"word": [["a"], ["b"]]}, '[["a"],["b"]]', "--word with one value", JSON_HINT),
+        ({"layers": []}, "[]", "--layers with nargs='+'", "give it a value, or null to leave it out"),
+        ({"pair": [0.5]}, "[0.5]", "--pair with nargs=2", "give it 2 values"),
+        ({"pair": [1, 2, 3]}, "[1,2,3]", "--pair with nargs=2", "give it 2 values"),
+        ({"pair": 0.5}, "0.5", "--pair with nargs=2", "give it 2 values"),
+        ({"span": [[1, 2], [3]]}, "[[1,2],[3]]", "--span with action='append'", "give it 2 values"),
+    ],
+)
+def test_value_that_argparse_would_refuse_is_refused(
+    tmp_path: Path, params: dict[str, Any], shown: str, how: str, hint: str
+) -> None:
+    write(tmp_path, train=NARGS)
+    [key] = params
+    line = 1 + NARGS.splitlines().index(next(x for x in NARGS.splitlines() if f'"--{key}"' in x))
+    with pytest.raises(SpecError) as error:
+        settled(tmp_path, params)
+    said = f"{key}: {shown}, but train.py:{line} declares {how} ({hint.replace('KEY', key)})"
+    assert str(error.value) == said
+
+
+def test_values_that_argparse_takes_are_passed(tmp_path: Path) -> None:
+    write(tmp_path, train=NARGS)
+    params = {
+        "amp": True, "layers": 3, "any": [], "pair": [0.5, 1], "tag": [], "span": [[1, 2], [3, 4]],
+        "grid": [[1, 2], [3]],
+    }  # fmt: skip
+    took = {"layers": [3], "tag": None, "word": None}
+    assert got(tmp_path, params | {"word": None}) == params | took
+
+
+@pytest.mark.parametrize("key", ["amp", "layers"])
+def test_bad_value_among_good_ones_of_a_sweep_is_found(tmp_path: Path, key: str) -> None:
+    write(tmp_path, train=NARGS)
+    runs = ({"amp": None, "layers": [1]}, {"amp": True, "layers": [2, 3]})
+    bad = {"amp": {"amp": 0}, "layers": {"layers": []}}[key]
+    job = Job(name="a", command=("python", "train.py"), runs=(*runs, bad, *runs))
+    with pytest.raises(SpecError, match=f"^{key}: "):
+        option_forms.settled(job, default_project(tmp_path))
+
+
+@pytest.mark.parametrize(
+    ("params", "said"),
+    [
+        ({"pair": [1]}, r"pair: \[1\], but train.py:10 declares --pair with 2 values \(give it 2 values\)"),
+        ({"amp": 0}, r"amp: 0, but train.py:5 declares --amp as a flag \(say true or false\)"),
+        (
+            {"tags": [["a"]]},
+            r"tags: \[\[\"a\"\]\], but train.py:9 declares --tag with multiple=True \(put plain",
+        ),
+    ],
+)
+def test_value_that_click_would_refuse_is_refused(tmp_path: Path, params: dict[str, Any], said: str) -> None:
+    write(tmp_path, train=CLICK)
+    with pytest.raises(SpecError, match=said):
+        settled(tmp_path, params)
+
+
+def test_typer_tuple_of_any_length_is_passed(tmp_path: Path) -> None:
+    write(
+        tmp_path,
+        train=TYPER.replace(
+            "pair: Tuple[float, float] = (0.0, 0.0)", "pair: Tuple[int, int, int] = (0, 0, 0)"
+        ),
+    )
+    assert got(tmp_path, {"pair": [1, 2, 3]})["pair"] == [1, 2, 3]
+
+
+def test_value_in_the_commands_own_words_is_not_refused(tmp_path: Path) -> None:
+    write(tmp_path, train=NARGS)
+    command = ("python", "train.py", "--pair", "{pair}", "1")
+    assert got(tmp_path, {"pair": [0.5]}, command=command)["pair"] == [0.5, 1.0]
+
+
+def test_style_key_that_is_nearly_a_parameter_is_refused(tmp_path: Path) -> None:
+    write(tmp_path, train=NARGS)
+    for key, near in (("layer", "layers"), ("lasr", "last")):
+        style = Style(keys={key: Form(lists="comma")})
+        with pytest.raises(SpecError) as error:
+            settled(tmp_path, {"amp": True, "last": 1}, style)
+        assert str(error.value) == f"style.keys: no parameter or option is {key!r} (did you mean {near!r}?)"
+
+
+def test_style_key_of_another_script_is_let_through(tmp_path: Path) -> None:
+    write(tmp_path, train=NARGS)
+    style = Style(keys={"momentum": Form(), "span": Form(), "spam": Form()})
+    assert words(tmp_path, {"amp": True}, style) == ["--amp"]
+
+
 def test_a_style_that_concerns_no_value_is_not_refused(tmp_path: Path) -> None:
     write(tmp_path, train=ARGPARSE)
     assert words(tmp_path, {"batch_size": 3}, Style(Form(booleans="bare", lists="comma"))) == [
@@ -363,3 +520,110 @@ def test_options_of_the_script_are_found_by_key_and_name(tmp_path: Path) -> None
     assert declared.find("learning") is None
     found = declared.find("no-cache")
     assert found and (found.form.true, found.form.false) == (("--no-cache",), ())
+
+
+ONE_VALUE = """
+import argparse, ast, json
+p = argparse.ArgumentParser()
+p.add_argument("--layers", type=str)
+p.add_argument("--names", default="a b")
+p.add_argument("--table")
+p.add_argument("--code")
+p.add_argument("--rate", type=float)
+p.add_argument("--amp", type=int)
+args = p.parse_args()
+if args.layers:
+    args.layers = [int(n) for n in args.layers.split(",")]
+if args.table:
+    args.table = json.loads(vars(args)["table"])
+if args.code:
+    args.code = ast.literal_eval(args.code)
+args.names = args.names.split()
+print(json.dumps(vars(args)))
+"""
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [("layers", [3, 4]), ("names", ["x", "y"]), ("table", [1, [2]]), ("code", [1, True, "a b"])],
+)
+def test_text_that_the_script_splits_later_gets_a_list(tmp_path: Path, key: str, value: list[Any]) -> None:
+    write(tmp_path, train=ONE_VALUE)
+    assert got(tmp_path, {key: value})[key] == value
+
+
+@pytest.mark.parametrize("value", [True, False])
+def test_option_of_a_number_gets_a_boolean_as_one_or_zero(tmp_path: Path, value: bool) -> None:
+    write(tmp_path, train=ONE_VALUE)
+    assert got(tmp_path, {"amp": value})["amp"] == int(value)
+
+
+def test_list_for_an_option_of_one_value_is_refused(tmp_path: Path) -> None:
+    write(tmp_path, train=ONE_VALUE)
+    with pytest.raises(
+        SpecError, match=r"rate: \[1,2\], but train.py:8 declares --rate with one value"
+    ) as error:
+        settled(tmp_path, {"rate": [1, 2]})
+    assert error.value.hint and "style: {keys: {rate: {lists: comma}}}, or json" in error.value.hint
+    assert words(tmp_path, {"rate": [1]}) == ["--rate", "1"]
+    asked = Style(keys={"rate": Form(lists="comma")})
+    assert words(tmp_path, {"rate": [1, 2]}, asked) == ["--rate", "1,2"]
+
+
+@pytest.mark.parametrize(
+    "option",
+    [
+        "@click.option('--amp', is_flag=True, default=True)",
+    ],
+)
+def test_flag_of_click_that_cannot_be_false_is_refused(tmp_path: Path, option: str) -> None:
+    text = f"import click\n@click.command()\n{option}\ndef main(amp):\n    print(amp)\nmain()\n"
+    write(tmp_path, train=text)
+    with pytest.raises(
+        SpecError, match=r"amp: false, but train.py:3 declares --amp as a flag with default True"
+    ):
+        settled(tmp_path, {"amp": False})
+    assert words(tmp_path, {"amp": True}) == []
+
+
+ABSL_TEXTS = """
+import json
+from absl import app, flags
+F = flags.FLAGS
+flags.DEFINE_spaceseplist("names", [], "")
+flags.DEFINE_string("layers", "", "")
+flags.DEFINE_string("path", "", "")
+flags.DEFINE_integer("amp", 0, "")
+
+def main(argv):
+    assert len(argv) == 1, argv
+    print(json.dumps({"names": F.names, "layers": F.layers.split(","), "amp": F.amp}))
+
+app.run(main)
+"""
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "read"),
+    [("names", ["x", "y"], ["x", "y"]), ("layers", [3, 4], ["3", "4"]), ("amp", True, 1), ("amp", False, 0)],
+)
+def test_absl_gets_lists_in_one_text_and_booleans_as_numbers(
+    tmp_path: Path, key: str, value: Any, read: Any
+) -> None:
+    write(tmp_path, train=ABSL_TEXTS)
+    assert got(tmp_path, {key: value})[key] == read
+
+
+def test_absl_refuses_a_list_for_a_text_that_nobody_splits(tmp_path: Path) -> None:
+    write(tmp_path, train=ABSL_TEXTS)
+    with pytest.raises(SpecError, match=r"path: \[1,2\], but train.py:7 declares --path with DEFINE_string"):
+        settled(tmp_path, {"path": [1, 2]})
+
+
+@pytest.mark.parametrize(
+    "head", ["import hydra\n@hydra.main(config_name='c')", "from hydra import main as m\n@m()"]
+)
+def test_script_of_hydra_gets_overrides(tmp_path: Path, head: str) -> None:
+    write(tmp_path, train=f"{head}\ndef run(config): ...\nrun()\n")
+    assert words(tmp_path, {"amp": True, "x": [3, 4]})[:2] == ["amp=true", "x=[3,4]"]
+    assert words(tmp_path, {"config-name": "other"}) == ["--config-name", "other"]

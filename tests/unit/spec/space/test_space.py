@@ -280,7 +280,7 @@ def test_dots_and_tables_are_the_same_nested_parameters() -> None:
         ({"s": 1, "lr": [1, 2]}, {"repeat": {"s": 3}}, "repeat.s: s is among the parameters too"),
         ({"s.t": [1, 2]}, {"repeat": {"s": 3}}, "repeat.s: s.t is among the parameters too"),
         ({"a": [1, 2]}, {"method": "tpe", "sections": [{}]}, "sections: are for grid and random"),
-        ({"lr": [1, 2]}, {"repeat": 5, "runs": 4}, "4 runs are not enough for 5 repeats"),
+        ({"lr": [1, 2]}, {"repeat": 5, "runs": 4}, "4 runs cannot hold 5 repeats"),
         ({"lr": [1, 2]}, {"runs": 0}, "budget.runs: 0 is not a number of runs"),
         ({"lr": object()}, {}, "a value of type object cannot be kept"),
         ({"lr": [1]}, {"sections": [{"a": []}]}, r"sections\[0\].a: an empty list"),

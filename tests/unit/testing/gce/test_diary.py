@@ -7,7 +7,7 @@ import math
 from hostler.emulators.gce.diary import ASKED, BACK, OUT, SAID, TAKEN, Entry, trace
 from hostler.emulators.gce.meter import Usage
 from hostler.simulate.stock import Outage
-from hostler.simulate.trace import Leave, Loss, Start
+from hostler.simulate.trace import Leave, MachineLoss, MachineStart
 
 
 def stretch(name: str, began: float, seconds: float, zone: str = "a", kind: str = "machine") -> Usage:
@@ -21,7 +21,7 @@ def test_times_count_from_the_first_launch_and_only_machines_count() -> None:
         Entry(150, SAID, "x", "leaving: done"),
     ]
     found = trace(entries, [stretch("x", 102, 50), stretch("x", 101, 60, kind="disk")], 20.0)
-    assert found.scale == 20 and found.starts == (Start(0, 2, 2, "a"),)
+    assert found.scale == 20 and found.starts == (MachineStart(0, 2, 2, "a"),)
     assert found.leaves == (Leave(0, 50, 52),) and found.losses == ()
 
 
@@ -30,7 +30,7 @@ def test_returning_machine_keeps_its_number_and_moved_one_too() -> None:
     entries = [Entry(0, ASKED), Entry(8, TAKEN, "x", notice=True), Entry(25, TAKEN, "x")]
     found = trace(entries, used, 1.0)
     assert [(one.vm, one.zone) for one in found.starts] == [(0, "a"), (1, "a"), (0, "a"), (0, "b")]
-    assert found.losses == (Loss(0, 8, 10, notice=True), Loss(0, 25, 25, notice=False))
+    assert found.losses == (MachineLoss(0, 8, 10, notice=True), MachineLoss(0, 25, 25, notice=False))
 
 
 def test_shortages_begin_and_end_for_one_zone_or_for_all() -> None:

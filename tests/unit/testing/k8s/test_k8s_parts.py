@@ -154,7 +154,8 @@ def test_reasons_are_counted_by_node_as_the_scheduler_lists_them() -> None:
     assert scheduler.choose(pod("3"), nodes, [pod("3", "a"), pod("3", "b")]) == (
         "",
         "0/4 nodes are available: 1 node(s) had untolerated taint {dedicated: x}, "
-        "1 node(s) were unschedulable, 2 Insufficient cpu. preemption: 0/4 nodes are available: "
+        "1 node(s) were unschedulable, 2 Insufficient cpu. no new claims to deallocate, "
+        "preemption: 0/4 nodes are available: "
         "2 No preemption victims found for incoming pod, 2 Preemption is not helpful for scheduling.",
     )
     assert scheduler.choose(pod(), [], [])[1] == "no nodes available to schedule pods"

@@ -13,9 +13,19 @@ export function onChange(listener) {
 }
 
 export async function get(path, query = {}) {
-  const words = new URLSearchParams();
-  for (const [name, value] of Object.entries(query)) for (const one of [value].flat()) words.append(name, one);
-  return answer(await ask(`${path}?${words}`));
+  return answer(await ask(`${path}?${words(query)}`));
+}
+
+// An answer of numbers as they lie in memory.
+export async function getBytes(path, query = {}) {
+  const response = await ask(`${path}?${words(query)}`);
+  return response.ok ? response.arrayBuffer() : answer(response);
+}
+
+function words(query) {
+  const made = new URLSearchParams();
+  for (const [name, value] of Object.entries(query)) for (const one of [value].flat()) made.append(name, one);
+  return made;
 }
 
 export async function post(path, body) {
@@ -26,10 +36,18 @@ export class Locked extends Error {}
 
 // The answer to a question; Locked where the token is missing, or that of another dashboard.
 async function ask(path, options = {}) {
-  const response = has() ? await fetch(`/api/${path}`, { headers: headers(), credentials: "omit", ...options }) : null;
+  const response = has() ? await (taken(path) ?? fetch(`/api/${path}`, { headers: headers(), credentials: "omit", ...options })) : null;
   if (response && response.status !== 401) return response;
   locked();
   throw new Locked("This dashboard is locked.");
+}
+
+// The answer to a question that was asked before this module was there; it can be read once.
+globalThis.early ??= new Map();
+function taken(path) {
+  const answer = globalThis.early.get(path);
+  globalThis.early.delete(path);
+  return answer;
 }
 
 let locked = () => {};
@@ -70,8 +88,16 @@ async function read(name) {
   const late = coming.get(name) ?? []; // what changed while it was on its way
   coming.delete(name);
   merge(late);
-  if (!made.whole) rest(name, made, parts);
+  if (!made.whole) drawn().then(() => rest(name, made, parts));
   return made;
+}
+
+// The first rows are on the screen: what follows would keep them from it. Where nothing is drawn, as in the background, time passes.
+async function drawn() {
+  const frame = () => new Promise((done) => { requestAnimationFrame(() => setTimeout(done)); setTimeout(done, 100); });
+  while (!known.overview) await frame();
+  await frame();
+  await frame();
 }
 
 // A row that is there already came with a change, and is newer.
@@ -193,10 +219,8 @@ function merge(rows) {
     const table = known.tables.get(row.sweep);
     if (!table) continue;
     const old = table.byId.get(row.id);
-    if (old) {
-      delete old.words;
-      Object.assign(old, row);
-    } else {
+    if (old) Object.assign(old, row);
+    else {
       if (!grown.has(table)) grown.set(table, new Map());
       grown.get(table).set(row.id, row);
     }

@@ -23,7 +23,7 @@ export function toast(text) {
   setTimeout(() => line.remove(), 6000);
 }
 
-// Asks before something happens; resolves to true or false.
+// Asks before something happens; `text` may hold a box to type into. Resolves to true or false.
 export function ask(title, text, yes) {
   return new Promise((resolve) => {
     const close = (answer) => { box.close(); box.remove(); resolve(answer); };
@@ -34,5 +34,8 @@ export function ask(title, text, yes) {
         h("button", { type: "button", class: "strong", onclick: () => close(true) }, yes)));
     document.body.append(box);
     box.showModal();
+    const first = box.querySelector("input");
+    first?.focus();
+    first?.addEventListener("keydown", (event) => { if (event.key === "Enter") { event.preventDefault(); close(true); } });
   });
 }

@@ -1,61 +1,136 @@
 // The filter's small language: words, and conditions like lr<0.01 state=done name~^a; a leading - turns one round.
 // What has spaces goes into quotes. Every part must hold.
 
-const PART = /(-?)(?:("(?:[^"\\]|\\.)*"|[^\s"=<>!~]+)\s*(<=|>=|!=|=|<|>|~)\s*("(?:[^"\\]|\\.)*"|\S+)|("(?:[^"\\]|\\.)*"|\S+))/g;
+const PART = /(-?)(?:("(?:[^"\\]|\\.)*"|[^\s"=<>!~]+)\s*(<=|>=|!=|=|<|>|~)\s*("(?:[^"\\]|\\.)*"|[^\s"]\S*|)|("(?:[^"\\]|\\.)*"|\S+))/g;
+const FACTS = ["name", "state", "step", "host", "tags", "seconds", "cost", "attempt", "index", "failure", "value", "why"];
 
-export function parse(source) {
+// A test of a row; `names` are those of the columns there are. Throws an Error that says what cannot be read.
+export function parse(source, names = null) {
   const tests = [];
-  for (const [, minus, key, op, value, word] of source.matchAll(PART)) {
+  for (const [part, minus, key, op, value, word] of source.matchAll(PART)) {
+    if (key && value === "") throw new Error(`${part.trim()} needs a value after ${op}`);
+    if (word?.startsWith('"') && (word.length === 1 || !word.endsWith('"'))) throw new Error('a quote " is not closed');
+    if (key) check(bare(key), op, bare(value), names);
     const one = key ? condition(bare(key), op, bare(value)) : contains(bare(word));
     tests.push(minus ? (row) => !one(row) : one);
   }
-  return (row) => tests.every((test) => test(row));
+  if (tests.length === 1) return tests[0];
+  return (row) => { for (const test of tests) if (!test(row)) return false; return true; };
 }
 
-// The value of a column: a fact of the run, else a parameter, else a metric.
+function check(key, op, value, names) {
+  const plain = key.replace(/^(param|metric)\./, "");
+  if (names && !FACTS.includes(key) && !names.has(plain)) {
+    const near = nearest(plain, [...names, ...FACTS]);
+    throw new Error(`there is no parameter or metric ${key}${near ? `; did you mean ${near}?` : ""}`);
+  }
+  if ("<>".includes(op[0]) && !/^[+-]?(\d|\.\d|inf)/i.test(value)) throw new Error(`${key}${op} needs a number, not ${value}`);
+  if ("<>".includes(op[0]) && Number.isNaN(Number(value))) throw new Error(`${value} is not a number`);
+  if (op === "~") try { new RegExp(value); } catch { throw new Error(`${value} is not a regular expression`); }
+}
+
+// The name that somebody may have meant: at most two letters away, or one that begins so.
+function nearest(word, names) {
+  const near = names.map((name) => [distance(word.toLowerCase(), name.toLowerCase()), name]).sort((a, b) => a[0] - b[0])[0];
+  return near && near[0] <= Math.min(2, word.length - 1) ? near[1] : names.find((name) => name.toLowerCase().startsWith(word.toLowerCase())) ?? null;
+}
+
+function distance(a, b) {
+  let row = Array.from({ length: b.length + 1 }, (_, n) => n);
+  for (let i = 1; i <= a.length; i++) {
+    const next = [i];
+    for (let j = 1; j <= b.length; j++) next[j] = Math.min(row[j] + 1, next[j - 1] + 1, row[j - 1] + (a[i - 1] !== b[j - 1]));
+    row = next;
+  }
+  return row[b.length];
+}
+
+// The value of a column: a parameter, else a metric, else a fact of the run.
 export function cell(row, key) {
-  if (key.startsWith("param.")) return row.params[key.slice(6)];
-  if (key.startsWith("metric.")) return row.metrics[key.slice(7)];
-  if (Object.hasOwn(row.params, key)) return row.params[key];
-  if (Object.hasOwn(row.metrics, key)) return row.metrics[key];
-  return Object.hasOwn(row, key) ? row[key] : undefined;
+  return getter(key)(row);
+}
+
+function getter(key) {
+  if (key.startsWith("param.")) return own("params", key.slice(6));
+  if (key.startsWith("metric.")) return own("metrics", key.slice(7));
+  if (key in Object.prototype) return (row) => own("params", key)(row) ?? own("metrics", key)(row);
+  return (row) => row.params[key] ?? row.metrics[key] ?? row[key];
+}
+
+function own(group, name) {
+  return name in Object.prototype ? (row) => (Object.hasOwn(row[group], name) ? row[group][name] : undefined) : (row) => row[group][name];
 }
 
 function bare(word) {
   return word.startsWith('"') && word.endsWith('"') && word.length > 1 ? word.slice(1, -1).replace(/\\(.)/g, "$1") : word;
 }
 
+// A word somewhere in the facts or parameters. Nothing is put together for it: each name, and each text that a
+// parameter has, is looked at once; a number only for a word that may stand in one.
 function contains(word) {
-  const wanted = word.toLowerCase();
-  return (row) => words(row).includes(wanted);
-}
-
-function words(row) {
-  row.words ??= [row.name, row.state, row.host, ...(row.tags ?? []), row.failure,
-    ...Object.entries(row.params).map(([k, v]) => `${k}=${v}`)].join("\u0000").toLowerCase();
-  return row.words;
+  const wanted = word.toLowerCase(), inNumbers = /[\d.+=-]|^e$/.test(wanted), known = new Map();
+  const holds = (text) => typeof text === "string" && text.toLowerCase().includes(wanted);
+  const parameter = (name, value) => {
+    if (!known.has(name)) known.set(name, { named: holds(name), texts: new Map() });
+    const { named, texts } = known.get(name);
+    if (named) return true;
+    if (typeof value === "number") return inNumbers && `${name}=${value}`.toLowerCase().includes(wanted);
+    if (!texts.has(value)) texts.set(value, holds(`${name}=${value}`));
+    return texts.get(value);
+  };
+  return (row) => {
+    if (row.state.includes(wanted) || holds(row.name) || holds(row.host) || holds(row.failure) || row.tags?.some(holds)) return true;
+    for (const name in row.params) if (parameter(name, row.params[name])) return true;
+    return false;
+  };
 }
 
 function condition(key, op, value) {
-  if (op === "~") {
-    let pattern;
-    try { pattern = new RegExp(value, "i"); } catch { return () => false; }
-    return (row) => { const v = cell(row, key); return v !== undefined && v !== null && pattern.test(String(v)); };
-  }
-  const wanted = Number(value), numeric = value !== "" && !Number.isNaN(wanted);
-  const same = (v) => (numeric && typeof v === "number" ? v === wanted
-    : Array.isArray(v) ? v.includes(value) : String(v).toLowerCase() === value.toLowerCase());
+  const of = getter(key);
   const there = (v) => v !== undefined && v !== null;
+  if (op === "~") {
+    const pattern = new RegExp(value, "i");
+    return (row) => { const v = of(row); return there(v) && pattern.test(String(v)); };
+  }
+  const wanted = /^[+-]?inf(inity)?$/i.test(value) ? (value.startsWith("-") ? -Infinity : Infinity) : Number(value);
+  const numeric = value !== "" && !Number.isNaN(wanted), low = value.toLowerCase();
+  const same = (v) => (numeric && typeof v === "number" ? v === wanted : Array.isArray(v) ? v.includes(value) : String(v).toLowerCase() === low);
   const number = (v) => (typeof v === "number" ? v : typeof v === "string" && v !== "" ? Number(v) : NaN);
   switch (op) {
-    case "=": return (row) => { const v = cell(row, key); return there(v) ? same(v) : value === "none"; };
-    case "!=": return (row) => { const v = cell(row, key); return there(v) ? !same(v) : value !== "none"; };
-    case "<": return (row) => number(cell(row, key)) < wanted;
-    case ">": return (row) => number(cell(row, key)) > wanted;
-    case "<=": return (row) => number(cell(row, key)) <= wanted;
-    default: return (row) => number(cell(row, key)) >= wanted;
+    case "=": return (row) => { const v = of(row); return there(v) ? same(v) : value === "none"; };
+    case "!=": return (row) => { const v = of(row); return there(v) ? !same(v) : value !== "none"; };
+    case "<": return (row) => number(of(row)) < wanted;
+    case ">": return (row) => number(of(row)) > wanted;
+    case "<=": return (row) => number(of(row)) <= wanted;
+    default: return (row) => number(of(row)) >= wanted;
   }
 }
+
+// What may stand where somebody types: names of columns, or values of the one before the sign. [{text, insert}]
+export function complete(source, at, rows, names) {
+  const before = source.slice(0, at), word = /(?:"[^"]*|\S*)$/.exec(before)[0].replace(/^-/, "");
+  const found = /^("[^"]*"|[^\s"=<>!~]+)(<=|>=|!=|=|~|<|>)(.*)$/.exec(word);
+  const put = (insert, drop) => ({ source: source.slice(0, at - drop) + insert + source.slice(at), at: at - drop + insert.length });
+  if (!found) {
+    if (!word) return [];
+    const low = word.toLowerCase();
+    const fitting = [...names, ...FACTS].filter((name) => name.toLowerCase().includes(low) && name !== word);
+    fitting.sort((a, b) => b.toLowerCase().startsWith(low) - a.toLowerCase().startsWith(low));
+    return [...new Set(fitting)].slice(0, 8).map((name) => ({ text: name, ...put(quoted(name), word.length) }));
+  }
+  const [, key, op, typed] = found;
+  if (op !== "=" && op !== "!=") return [];
+  const of = getter(bare(key)), counts = new Map();
+  for (const row of rows) {
+    for (const value of [of(row)].flat()) if (value !== undefined && value !== null) counts.set(String(value), (counts.get(String(value)) ?? 0) + 1);
+    if (counts.size > 500) break;
+  }
+  const low = typed.replace(/^"/, "").toLowerCase();
+  return [...counts].filter(([value]) => value.toLowerCase().startsWith(low) && value !== typed).sort((a, b) => b[1] - a[1]).slice(0, 8)
+    .map(([value, n]) => ({ text: value, more: n.toLocaleString("en"), ...put(`${quoted(value)} `, typed.length) }));
+}
+
+const quoted = (word) => (/[\s"=<>!~]/.test(word) || word === "" ? `"${word.replace(/(["\\])/g, "\\$1")}"` : word);
 
 // Numbers first, then text, then nothing; what is no number after those that are.
 export function compare(a, b, down) {

@@ -1,47 +1,104 @@
-// A table of any length: only the rows in sight are elements. Arrow keys move, Space selects, Enter opens.
+// A table of any length: only the rows in sight are elements. Arrow keys or j and k move, Space or x selects, Enter opens.
 
 import { h } from "./dom.js";
 import { compare } from "./filter.js";
+import { fraction, full, isOdd } from "./words.js";
 
-const HEIGHT = 34, SPARE = 6;
+const HEIGHT = 34, SPARE = 4, TICK = 40, NARROW = 48, PRINTED = 1000, PINNED = 0.62; // of the width that pinned columns may take
+const paper = matchMedia("print");
 
 export class Grid {
-  // columns: [{key, title, width, num, value(row), fill(cell, row)}]
-  constructor({ label, columns, open, selected, changed }) {
-    Object.assign(this, { columns, open, selected, changed });
+  // columns: [{key, title, width, num, pinned, value(row), text(row), fill(cell, row)}], widths in pixels.
+  // `resized(column)` hears of a width that a person has chosen.
+  constructor({ label, columns, open, selected, changed, resized }) {
+    Object.assign(this, { columns, open, selected, changed, resized });
     this.all = []; this.rows = []; this.sort = null; this.active = 0; this.test = () => true; this.anchor = 0;
+    this.ordered = null; // all rows as they are sorted, until the rows or the sort change
     this.head = h("div", { class: "row headrow", role: "row" });
     this.body = h("div", { class: "body", role: "rowgroup" });
     this.element = h("div", {
       class: "grid card", role: "grid", tabindex: 0, "aria-label": label, "aria-multiselectable": "true",
-      onscroll: () => this.draw(), onkeydown: (event) => this.key(event),
+      onscroll: () => this.draw(), onkeydown: (event) => this.key(event), onfocus: () => this.draw(), onblur: () => this.draw(),
     }, h("div", { role: "rowgroup" }, this.head), this.body);
     this.body.addEventListener("click", (event) => this.click(event));
-    new ResizeObserver(() => this.draw()).observe(this.element);
+    new ResizeObserver(() => { this.arrange(); this.draw(); }).observe(this.element);
+    const printed = () => (this.element.isConnected ? this.draw() : paper.removeEventListener("change", printed));
+    paper.addEventListener("change", printed);
     this.setColumns(columns);
   }
 
   setColumns(columns) {
     this.columns = columns;
-    this.element.style.setProperty("--columns", ["2.6rem", ...columns.map((c) => c.width)].join(" "));
+    this.ordered = null;
+    this.measure();
     this.element.setAttribute("aria-colcount", columns.length + 1);
     this.head.replaceChildren(
-      h("div", { role: "columnheader", class: "cell" }, h("span", { class: "sr" }, "Selected")),
-      ...columns.map((column) => h("div", { role: "columnheader", class: column.num ? "cell num" : "cell", "aria-sort": "none" },
-        h("button", { type: "button", title: column.title, onclick: () => this.sortBy(column) }, column.title))));
+      h("div", { role: "columnheader", class: "cell tick pin" }, h("span", { class: "sr" }, "Selected")),
+      ...columns.map((column) => this.title(column)));
+    columns.forEach((column, n) => { column.n = n; column.widest = 0; });
     this.body.replaceChildren();
     this.mark();
     this.draw();
   }
 
-  setRows(rows) { this.all = rows; this.apply(); }
+  title(column) {
+    const cell = h("div", { role: "columnheader", class: this.look(column), "aria-sort": "none" },
+      h("button", { type: "button", title: column.title, onclick: () => this.sortBy(column), onkeydown: (event) => {
+        const step = event.shiftKey ? { ArrowLeft: -16, ArrowRight: 16 }[event.key] : 0;
+        if (step) { event.preventDefault(); this.resize(column, column.width + step); }
+      } }, column.title),
+      h("span", { class: "handle", "aria-hidden": "true", onpointerdown: (event) => this.drag(event, column) }));
+    if (column.pinned) cell.style.left = `${column.left}px`;
+    return cell;
+  }
+
+  look(column) {
+    return `cell${column.num ? " num" : ""}${column.pinned ? " pin" : ""}${column.pinned && column.last ? " edge" : ""}`;
+  }
+
+  // Where each column stands: pinned ones stay at the left while the others pass under them, for which they leave room.
+  measure() {
+    let left = TICK;
+    const pinned = this.columns.filter((column) => column.pinned), sum = pinned.reduce((all, column) => all + column.width, 0);
+    const share = Math.min(1, Math.max(NARROW, (this.element.clientWidth || Infinity) * PINNED - TICK) / sum);
+    for (const column of this.columns) {
+      column.left = left;
+      column.last = column === pinned.at(-1);
+      column.shown = column.pinned ? Math.round(column.width * share) : column.width;
+      if (column.pinned) left += column.shown;
+    }
+    this.element.style.setProperty("--columns", [`${TICK}px`, ...this.columns.map((c) => `${c.shown}px`), "1fr"].join(" "));
+    this.element.style.setProperty("--on-paper", ["0", ...this.columns.map((c) => `minmax(0, ${c.width}fr)`)].join(" "));
+  }
+
+  resize(column, width) {
+    column.width = Math.max(NARROW, Math.min(800, Math.round(width)));
+    this.arrange();
+    this.resized?.(column);
+  }
+
+  // Measures again, and moves what is there already.
+  arrange() {
+    this.measure();
+    for (const element of [this.head, ...this.body.children]) this.columns.forEach((one, n) => { if (one.pinned) element.children[n + 1].style.left = `${one.left}px`; });
+  }
+
+  drag(event, column) {
+    event.preventDefault();
+    const handle = event.target, from = event.clientX, width = column.width;
+    handle.setPointerCapture(event.pointerId);
+    handle.onpointermove = (moved) => this.resize(column, width + moved.clientX - from);
+    handle.onpointerup = () => { handle.onpointermove = handle.onpointerup = null; };
+  }
+
+  setRows(rows) { this.all = rows; this.ordered = null; this.apply(); }
 
   setFilter(test) { this.test = test; this.element.scrollTop = 0; this.active = 0; this.apply(); }
 
   sortBy(column) {
     const same = this.sort?.key === column.key;
     this.sort = same && this.sort.down !== column.num ? null : { key: column.key, down: same ? !this.sort.down : !!column.num };
-    if (this.sort) this.sort.value = column.value;
+    this.ordered = null;
     this.mark();
     this.apply();
   }
@@ -54,14 +111,18 @@ export class Grid {
     });
   }
 
+  order() {
+    const column = this.sort && this.columns.find((one) => one.key === this.sort.key);
+    if (!column) return this.all;
+    const keyed = this.all.map((row) => [column.value(row), row]);
+    keyed.sort((a, b) => compare(a[0], b[0], this.sort.down));
+    return keyed.map(([, row]) => row);
+  }
+
   apply() {
-    this.rows = this.all.filter((row) => !row.trashed && this.test(row));
-    if (this.sort) {
-      const { value, down } = this.sort;
-      const keyed = this.rows.map((row) => [value(row), row]);
-      keyed.sort((a, b) => compare(a[0], b[0], down));
-      this.rows = keyed.map(([, row]) => row);
-    }
+    this.ordered ??= this.order().filter((row) => !row.trashed);
+    this.there = this.ordered.length; // those that no filter hides
+    this.rows = this.ordered.filter(this.test);
     this.active = Math.max(0, Math.min(this.active, this.rows.length - 1));
     this.element.setAttribute("aria-rowcount", this.rows.length + 1);
     this.draw();
@@ -69,11 +130,13 @@ export class Grid {
   }
 
   draw() {
+    const tall = this.element.clientHeight || 600, above = this.element.scrollTop;
     this.body.style.height = `${this.rows.length * HEIGHT}px`;
-    const first = Math.max(0, Math.floor(this.element.scrollTop / HEIGHT) - SPARE);
-    const last = Math.min(this.rows.length, first + Math.ceil((this.element.clientHeight || 600) / HEIGHT) + 2 * SPARE);
+    const first = paper.matches ? 0 : Math.max(0, Math.floor(above / HEIGHT) - SPARE);
+    const last = Math.min(this.rows.length, paper.matches ? PRINTED : Math.ceil((above + tall) / HEIGHT) + SPARE);
     while (this.body.children.length > last - first) this.body.lastChild.remove();
     while (this.body.children.length < last - first) this.body.append(this.blank());
+    this.focused = document.activeElement === this.element;
     for (let n = first; n < last; n++) this.fill(this.body.children[n - first], n);
     const active = this.body.children[this.active - first];
     if (active) this.element.setAttribute("aria-activedescendant", active.id);
@@ -81,8 +144,16 @@ export class Grid {
   }
 
   blank() {
-    const cells = this.columns.map((c) => h("div", { role: "gridcell", class: c.num ? "cell num" : "cell" }));
-    return h("div", { class: "row", role: "row" }, h("div", { role: "gridcell", class: "tick", "aria-label": "select" }), cells);
+    const cells = this.columns.map((column) => {
+      const made = h("div", { role: "gridcell", class: this.look(column) });
+      if (column.pinned) made.style.left = `${column.left}px`;
+      if (!column.num) return made;
+      const tail = h("span", { class: "frac" }, document.createTextNode(""));
+      tail.style.width = `var(--f${column.n}, 0)`;
+      made.append(document.createTextNode(""), tail);
+      return made;
+    });
+    return h("div", { class: "row", role: "row" }, h("div", { role: "gridcell", class: "cell tick pin", "aria-label": "select" }, h("span", { class: "box" })), cells);
   }
 
   fill(element, n) {
@@ -92,13 +163,32 @@ export class Grid {
     element.style.top = `${n * HEIGHT}px`;
     element.setAttribute("aria-rowindex", n + 2);
     element.setAttribute("aria-selected", this.selected.has(row.id));
-    element.classList.toggle("active", n === this.active && document.activeElement === this.element);
-    this.columns.forEach((column, c) => {
-      const cell = element.children[c + 1];
-      if (column.fill) { column.fill(cell, row); return; }
-      const text = column.text(row);
-      if (cell.textContent !== text) { cell.textContent = text; cell.title = text; }
-    });
+    element.classList.toggle("active", n === this.active && this.focused);
+    for (let c = 0; c < this.columns.length; c++) {
+      const column = this.columns[c], cell = element.children[c + 1];
+      if (column.fill) column.fill(cell, row);
+      else if (column.num) this.figure(column, cell, row);
+      else {
+        const text = column.text(row);
+        if (cell.textContent !== text) { cell.textContent = text; cell.title = text; }
+      }
+    }
+  }
+
+  // A number in two parts, so that decimal points stand under each other; the whole of it for who points at it.
+  figure(column, cell, row) {
+    const text = column.text(row);
+    if (cell.shown === text) return;
+    cell.shown = text;
+    const end = fraction(text), value = column.value(row), odd = isOdd(value);
+    cell.firstChild.data = end ? text.slice(0, text.length - end.length) : text;
+    cell.lastChild.firstChild.data = end;
+    cell.title = column.hover ? column.hover(row) : full(value);
+    if (odd !== !!cell.odd) cell.classList.toggle("odd", cell.odd = odd);
+    if (end.length > column.widest) {
+      column.widest = end.length;
+      this.element.style.setProperty(`--f${column.n}`, `${end.length}ch`);
+    }
   }
 
   click(event) {
@@ -107,8 +197,12 @@ export class Grid {
     const n = Number(element.dataset.n);
     this.active = n;
     if (event.shiftKey) this.select(Math.min(n, this.anchor), Math.max(n, this.anchor), true);
-    else this.select(n, n, !this.selected.has(this.rows[n].id));
+    else this.toggle(n);
     this.anchor = n;
+  }
+
+  toggle(n = this.active) {
+    if (this.rows[n]) this.select(n, n, !this.selected.has(this.rows[n].id));
   }
 
   select(from, to, on) {
@@ -121,16 +215,16 @@ export class Grid {
     if (event.target !== this.element) return;
     const page = Math.max(1, Math.floor(this.element.clientHeight / HEIGHT) - 2);
     const step = { ArrowDown: 1, ArrowUp: -1, PageDown: page, PageUp: -page, Home: -Infinity, End: Infinity }[event.key];
-    if (step !== undefined) this.go(Math.max(0, Math.min(this.rows.length - 1, this.active + step)));
-    else if (event.key === " " && this.rows.length) this.select(this.active, this.active, !this.selected.has(this.rows[this.active].id));
+    if (step !== undefined) this.move(step);
+    else if (event.key === " ") this.toggle();
     else if (event.key === "Enter" && this.rows.length) this.open(this.rows[this.active]);
     else return;
     event.preventDefault();
   }
 
-  go(n) {
-    this.active = n;
-    const [top, height] = [n * HEIGHT, this.element.clientHeight - 44];
+  move(step) {
+    this.active = Math.max(0, Math.min(this.rows.length - 1, this.active + step));
+    const [top, height] = [this.active * HEIGHT, this.element.clientHeight - 44];
     if (top < this.element.scrollTop) this.element.scrollTop = top;
     if (top + HEIGHT > this.element.scrollTop + height) this.element.scrollTop = top + HEIGHT - height;
     this.draw();

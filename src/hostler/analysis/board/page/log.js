@@ -72,5 +72,5 @@ export function logView(row) {
   });
   first();
   const every = setInterval(() => { if (!box.isConnected) clearInterval(every); else if (following()) more(); }, 1000);
-  return h("section", { class: "card", "aria-label": "Log" }, h("div", { class: "bar logbar" }, search, follow, said), box);
+  return h("div", { class: "card" }, h("div", { class: "bar logbar" }, search, follow, said), box);
 }

@@ -2,7 +2,6 @@
 
 import { begin, known, Locked, onChange, onLocked } from "./data.js";
 import { h, show } from "./dom.js";
-import { errorList } from "./parts.js";
 import { sweepView } from "./sweep.js";
 import { keep, onNew, take } from "./token.js";
 
@@ -12,7 +11,7 @@ let view = null, visit = 0;
 
 // A view draws on a ground of its own, which is nowhere once one has gone elsewhere: what comes late is not shown.
 async function route() {
-  const [place = "", name = "", tab] = location.hash.replace(/^#\/?/, "").split("/").map(plain);
+  const [place = "", name = "", tab] = location.hash.replace(/^#\/?|\?.*$/gs, "").split("/").map(plain); // what follows a ? is the view's own
   const ticket = ++visit;
   view = null;
   for (const link of document.querySelectorAll(".top nav a")) {
@@ -25,7 +24,7 @@ async function route() {
     const made = await (place === "sweep" ? sweepView(ground, name, tab)
       : place === "run" ? (await import("./run.js")).runView(ground, name)
       : place === "workers" ? (await import("./workers.js")).workersView(ground)
-      : place === "errors" ? errorsView(ground)
+      : place === "errors" ? (await import("./errors.js")).errorsView(ground)
       : (await import("./sweeps.js")).sweepsView(ground));
     if (ticket === visit) view = made;
   } catch (error) {
@@ -36,13 +35,6 @@ async function route() {
 // What stands in the address; as it is where nobody could have written it.
 function plain(word) {
   try { return decodeURIComponent(word); } catch { return word; }
-}
-
-async function errorsView(ground) {
-  document.title = "Errors · hostler";
-  const place = h("div", {});
-  show(ground, h("div", { class: "head" }, h("h1", {}, "Errors")), place);
-  return errorList(place, {});
 }
 
 function trouble() {

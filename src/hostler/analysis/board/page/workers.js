@@ -1,17 +1,23 @@
-// Who works on this store, and what fleets cost, as far as anybody has said.
+// The workers of this store: what each does now, how much of its machine is used, and what fleets cost.
 
 import { get } from "./data.js";
 import { h, show } from "./dom.js";
-import { count, number } from "./words.js";
+import { meter } from "./parts.js";
+import { bytes, count, duration, money, number } from "./words.js";
+
+const SILENT = 60; // seconds after which a worker that says nothing is marked
 
 export async function workersView(main) {
   document.title = "Workers · hostler";
-  const place = h("div", {});
-  show(main, h("div", { class: "head" }, h("h1", {}, "Workers")), place);
+  const place = h("div", {}), said = h("span", { class: "muted" });
+  show(main, h("div", { class: "head" }, h("h1", {}, "Workers"), said), place);
   const draw = async () => {
     try {
       const { workers, spend } = await get("workers");
-      show(place, workers.length ? list(workers) : h("div", { class: "empty card" }, "No workers are running on this store.", h("code", {}, "hostler up")), money(spend));
+      const hosts = new Set(workers.map((one) => one.host)).size;
+      said.textContent = workers.length ? `${count(workers.length, "worker")} on ${count(hosts, "machine")}` : "";
+      show(place, workers.length ? h("div", { class: "workers" }, workers.map(worker))
+        : h("div", { class: "empty card" }, "No workers are running on this store.", h("code", {}, "hostler up")), spent(spend));
     } catch (error) { show(place, h("p", { class: "s-failed" }, error.message)); }
   };
   await draw();
@@ -19,21 +25,30 @@ export async function workersView(main) {
   return {};
 }
 
-function list(workers) {
-  const hosts = new Map();
-  for (const one of workers) hosts.set(one.host ?? "?", (hosts.get(one.host ?? "?") ?? 0) + 1);
-  return [h("p", { class: "muted" }, `${count(workers.length, "worker")} on ${count(hosts.size, "machine")}`),
-    h("div", { class: "card scroll" }, h("table", { class: "plain" },
-      h("thead", {}, h("tr", {}, ["Worker", "Fleet", "Machine", "Beat", "Runs"].map((t) => h("th", { scope: "col" }, t)))),
-      h("tbody", {}, workers.map((one) => h("tr", {}, h("td", { class: "value" }, one.session), h("td", {}, one.fleet ?? ""), h("td", {}, one.host ?? ""),
-        h("td", { class: "num" }, number(one.sequence)),
-        h("td", {}, one.runs.map((id) => h("div", {}, h("a", { href: `#/run/${encodeURIComponent(id)}` }, id)))))))))];
+function worker(one) {
+  const silent = one.age > SILENT, room = one.room ?? {};
+  const sum = (name) => one.runs.reduce((all, run) => all + (Number(run.use[name]) || 0), 0);
+  const cost = one.runs.reduce((all, run) => (typeof run.cost === "number" ? (all ?? 0) + run.cost : all), null);
+  const gpu = one.runs.some((run) => "gpu" in run.use);
+  return h("article", { class: "card worker" },
+    h("header", {}, h("h2", { title: one.session }, one.fleet || one.host || "worker"), one.fleet ? h("span", { class: "muted" }, one.host ?? "") : null, h("span", { class: "spacer" }),
+      h("span", { class: silent ? "s-failed" : "muted" }, one.age === null ? "" : one.age < 1 ? "seen just now" : `seen ${duration(Math.floor(one.age))} ago`)),
+    h("div", { class: "meters" },
+      room.slots ? meter("slots", one.runs.length, room.slots, `${one.runs.length} of ${room.slots}`) : null,
+      room.cpus ? meter("CPU", sum("cpu"), room.cpus, `${number(Number(sum("cpu").toFixed(1)))} of ${number(room.cpus)}`) : null,
+      room.memory ? meter("memory", sum("memory"), room.memory, `${bytes(sum("memory"))} of ${bytes(room.memory)}`) : null,
+      room.gpus ? meter("GPU", gpu ? sum("gpu") / Math.max(1, one.runs.length) : 0, 100, gpu ? `${Math.round(sum("gpu") / Math.max(1, one.runs.length))} %` : "idle") : null,
+      room.gpus && room.gpu_memory ? meter("GPU memory", sum("gpu_memory"), room.gpu_memory, `${bytes(sum("gpu_memory"))} of ${bytes(room.gpu_memory)}`) : null),
+    one.runs.length ? h("ul", { class: "now" }, one.runs.map((run) => h("li", {}, h("a", { href: `#/run/${encodeURIComponent(run.id)}` }, run.name),
+      typeof run.step === "number" ? h("span", { class: "muted" }, ` step ${number(run.step)}`) : null)))
+      : h("p", { class: "muted" }, "waits for a run"),
+    cost !== null ? h("p", { class: "muted" }, `cost of these runs ${money(cost)}`) : null);
 }
 
-function money(spend) {
+function spent(spend) {
   if (!spend.length) return null;
   const kinds = [...new Set(spend.flatMap((one) => Object.keys(one)))].filter((k) => k !== "sweep" && k !== "fleet");
-  return [h("h2", {}, "Spend"), h("div", { class: "card scroll" }, h("table", { class: "plain" },
+  return [h("h2", {}, "Cost of fleets"), h("div", { class: "card scroll", tabindex: 0, role: "region", "aria-label": "Cost of fleets" }, h("table", { class: "plain" },
     h("thead", {}, h("tr", {}, ["Fleet", "Sweep", ...kinds].map((t, n) => h("th", { scope: "col", class: n > 1 ? "num" : null }, t)))),
-    h("tbody", {}, spend.map((one) => h("tr", {}, h("td", {}, one.fleet), h("td", {}, one.sweep), kinds.map((k) => h("td", { class: "num" }, number(one[k] ?? 0))))))))];
+    h("tbody", {}, spend.map((one) => h("tr", {}, h("td", {}, one.fleet), h("td", {}, one.sweep), kinds.map((k) => h("td", { class: "num", title: String(one[k] ?? 0) }, money(one[k] ?? 0))))))))];
 }

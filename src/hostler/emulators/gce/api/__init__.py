@@ -18,4 +18,5 @@ groups.py         `instanceGroupManagers.*`
 membership.py     `instanceGroups.*`
 offers.py         quotas, regions, zones, machine types
 secretmanager.py  Secret Manager
+cloudbilling.py   prices: the Cloud Billing catalogue
 """

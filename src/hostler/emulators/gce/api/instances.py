@@ -115,9 +115,11 @@ def delete(world: World, call: Call) -> Body:
 def removal(world: World, machine: Machine, cause: Cause) -> Work:
     def work(finish: Finish) -> None:
         def then() -> None:
+            finish(
+                None
+            )  # its end is when it was off, not when its folder is gone; the lock is held meanwhile
             if world.machines.get(machine.key) is machine:
                 leaving.discard(world, machine)
-            finish(None)
 
         life.halt(world, machine, cause, world.pace.shutdown, then)
 

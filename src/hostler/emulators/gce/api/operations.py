@@ -84,6 +84,12 @@ class Operations:
         """Something the platform did by itself: `compute.instances.preempted`."""
         self._make(scope, kind, target, target_id, "system").finish()
 
+    def note_deleted(self, scope: Scope, target: str, target_id: str, user: str) -> None:
+        """A machine that its group has deleted; once, however often that is asked for."""
+        known = ((one.body["operationType"], one.body["targetId"]) for one in self._all.values())
+        if ("delete", target_id) not in known:
+            self._make(scope, "delete", target, target_id, user).finish()
+
     def asked(self, request_id: str) -> Operation | None:
         return self._asked.get(request_id)
 

@@ -1,6 +1,6 @@
 """Contents of boot disks: a machine's folder, copied to and from images and disks.
 
-What belongs to one boot alone (its serial port, scripts and temporary files) is not copied.
+What belongs to one machine alone (its serial port, scripts, temporary files and host keys) is not copied.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from hostler.emulators.gce.machine.leaving import disk_folder, folder_of
 from hostler.emulators.gce.machine.machine import Machine
 from hostler.emulators.gce.world import World
 
-_OF_A_BOOT = ("serial.log", "scripts", "run", "tmp", "bin")  # in a machine's folder itself
+_OWN = ("serial.log", "scripts", "run", "tmp", "bin", "ssh")  # in a machine's folder itself
 
 
 def into_image(world: World, name: str, disk: dict[str, Any]) -> None:
@@ -58,8 +58,8 @@ def _folder(world: World, disk: dict[str, Any]) -> Path:
 
 
 def _copy(source: Path, target: Path) -> None:
-    def of_a_boot(folder: str, names: list[str]) -> list[str]:
-        return [name for name in names if Path(folder) == source and name in _OF_A_BOOT]
+    def own(folder: str, names: list[str]) -> list[str]:
+        return [name for name in names if Path(folder) == source and name in _OWN]
 
     if source.is_dir():
-        shutil.copytree(source, target, symlinks=True, ignore=of_a_boot, dirs_exist_ok=True)
+        shutil.copytree(source, target, symlinks=True, ignore=own, dirs_exist_ok=True)

@@ -83,7 +83,8 @@ def _tend(world: World, group: Group, member: Member) -> None:
 
 def _let_go(world: World, group: Group, member: Member, machine: Machine | None) -> None:
     if machine is not None:
-        instances.removal(world, machine, Cause.GROUP)(lambda _: None)
+        told = (machine.scope, machine.path, machine.body["id"], _MANAGER)
+        instances.removal(world, machine, Cause.GROUP)(lambda _: world.operations.note_deleted(*told))
         machine = world.machines.get((member.zone, member.name))
     if machine is None and not member.busy and member in group.members:
         group.members.remove(member)

@@ -11,13 +11,14 @@ import os
 import subprocess
 import sys
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from hostler import env, proctable
 
 GUARDIAN = Path(__file__).with_name("guardian.py")
+AGENT = Path(__file__).with_name("guest_agent.py")
 STARTUP, SHUTDOWN = "startup-script", "shutdown-script"
 SERIAL = "serial.log"
 _OFF = ("poweroff", "halt", "shutdown", "reboot")
@@ -51,8 +52,11 @@ class Guest:
         file.write_text(script if script.startswith("#!") else f"#!/bin/bash\n{script}")
         file.chmod(0o755)
         self.say(f"{name}: begins")
-        order = {"name": name, "argv": [str(file)], "cwd": str(self._folder), "log": str(self.serial)}
-        self._ask({"do": "start", "env": self._environ, **order})
+        self._start(name, [str(file)])
+
+    def serve_ssh(self, addresses: Sequence[str]) -> None:
+        """Begin the guest agent, with an sshd at these addresses of the machine."""
+        self._start("guest-agent", [sys.executable, "-I", "-S", str(AGENT), str(self._folder), *addresses])
 
     def say(self, line: str) -> None:
         """A line of the platform's own on the serial port."""
@@ -79,6 +83,10 @@ class Guest:
             with self._writing:
                 self._process.stdin.close()
         self._process.wait()
+
+    def _start(self, name: str, words: Sequence[str]) -> None:
+        order = {"name": name, "argv": list(words), "cwd": str(self._folder), "log": str(self.serial)}
+        self._ask({"do": "start", "env": self._environ, **order})
 
     def _ask(self, request: Mapping[str, Any]) -> None:
         with self._writing:

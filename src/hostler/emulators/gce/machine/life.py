@@ -217,6 +217,8 @@ def _switch_on(world: World, machine: Machine) -> None:
     place = {"GCE_METADATA_HOST": host, "GCE_METADATA_IP": host, "GCE_METADATA_ROOT": host}
     called = {env.HOST: machine.name}  # as a real one would be
     machine.guest = Guest(folder, {**called, **world.guest_env, **place}, hear)
+    if world.sshd:
+        machine.guest.serve_ssh(machine.addresses)
     script = boards.attributes(machine.body).get(STARTUP)
     if script:
         machine.guest.run(STARTUP, script)

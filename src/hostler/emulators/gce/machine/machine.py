@@ -72,6 +72,13 @@ class Machine:
         return self.need.spot
 
     @property
+    def addresses(self) -> list[str]:
+        """Its addresses, inside the network and outside."""
+        interfaces = self.body["networkInterfaces"]
+        outside = [access["natIP"] for one in interfaces for access in one.get("accessConfigs", [])]
+        return [*(one["networkIP"] for one in interfaces), *outside]
+
+    @property
     def disks(self) -> list[str]:
         """Names of those that go with it."""
         return [last(disk["source"]) for disk in self.body["disks"] if disk.get("autoDelete")]

@@ -6,6 +6,7 @@ jobtally.py     ends of pods counted, and the Job judged
 jobpods.py      names and marks of a Job's pods
 policy.py       podFailurePolicy
 scheduler.py    the node that a pod goes to
+claims.py       claims of volumes that nothing binds
 eviction.py     evictions of pods
 deletion.py     how an object goes
 garbage.py      objects that go because others went

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 
-from hostler.emulators.k8s.controllers import garbage, jobs, scheduler
+from hostler.emulators.k8s.controllers import claims, garbage, jobs, scheduler
 from hostler.emulators.k8s.node import kubelet
 from hostler.emulators.k8s.world import World
 
@@ -38,6 +38,7 @@ class Controllers:
 
     def _look(self) -> float | None:
         world = self._world
+        claims.sync(world)
         scheduler.sync(world)
         dues = [jobs.sync(world), kubelet.sync(world), garbage.sync(world)]
         return min((due for due in dues if due is not None), default=None)

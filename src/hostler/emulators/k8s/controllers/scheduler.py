@@ -8,7 +8,7 @@ from decimal import Decimal
 from typing import Any
 
 from hostler.emulators.k8s.api import selectors
-from hostler.emulators.k8s.controllers import conditions, events
+from hostler.emulators.k8s.controllers import claims, conditions, events
 from hostler.emulators.k8s.moment import stamp
 from hostler.emulators.k8s.resources import CLAIMS, NODES, PODS
 from hostler.emulators.k8s.rules.quantity import amount
@@ -130,14 +130,16 @@ def _unschedulable(count: int, reasons: Counter[str], helpless: int) -> str:
     victims = f"{count - helpless} No preemption victims found for incoming pod"
     hopeless = f"{helpless} Preemption is not helpful for scheduling"
     parts = sorted([victims] * (helpless < count) + [hopeless] * (helpless > 0))
-    return f"{head}{listed}. preemption: {head}{', '.join(parts)}."
+    return f"{head}{listed}. no new claims to deallocate, preemption: {head}{', '.join(parts)}."
 
 
 def _place(world: World, pod: Obj) -> None:
     storage, now = world.storage, stamp(world.clock())
-    missing = _missing_claim(world, pod)
+    unready = _unready_claims(world, pod)
     nodes = [node for node in storage.all(NODES) if node["metadata"]["name"] not in world.silent]
-    node, why = ("", missing) if missing else choose(pod, nodes, storage.all(PODS))
+    node, why = choose(pod, nodes, storage.all(PODS))
+    if unready and nodes:
+        node, why = "", f"0/{len(nodes)} nodes are available: {unready}. not found"
 
     def act(one: Obj) -> None:
         if node:
@@ -156,9 +158,13 @@ def _place(world: World, pod: Obj) -> None:
         events.record(world, pod, events.WARNING, "FailedScheduling", why, BY)
 
 
-def _missing_claim(world: World, pod: Obj) -> str:
+def _unready_claims(world: World, pod: Obj) -> str:
+    """Why its volumes keep a pod off every node: a claim is absent, or has no storage class to bind it."""
     for volume in pod["spec"].get("volumes") or []:
         name = (volume.get("persistentVolumeClaim") or {}).get("claimName")
-        if name and world.storage.find(CLAIMS, pod["metadata"]["namespace"], name) is None:
+        claim = world.storage.find(CLAIMS, pod["metadata"]["namespace"], name) if name else None
+        if name and claim is None:
             return f'persistentvolumeclaim "{name}" not found'
+        if claim is not None and claims.is_unbound(claim):
+            return "pod has unbound immediate PersistentVolumeClaims"
     return ""

@@ -19,7 +19,9 @@ from hostler.emulators.k8s.storage import Obj
 from hostler.emulators.k8s.world import Image, World
 
 BY = "kubelet"
+AUTHORITY = "kube-root-ca.crt"  # a ConfigMap that every namespace has
 _WORDS = "last-words"
+_NO_NAME = 'failed to parse image reference "{}": invalid reference format: repository name must be lowercase'
 _RETRY = 0.2  # seconds until a missing Secret or address is looked for again
 
 
@@ -152,8 +154,13 @@ def _wait(world: World, pod: Obj, sandbox: Sandbox, name: str, error: Unready) -
 def _pull(world: World, pod: Obj, sandbox: Sandbox, container: Mapping[str, Any]) -> None:
     image = container["image"]
     why = next((said for word, said in world.unpullable.items() if fnmatch.fnmatchcase(image, word)), None)
+    if image.rpartition(":")[0].lower() != image.rpartition(":")[0]:
+        raise Unready(_NO_NAME.format(image), "ErrImagePull")
     if why is None:
         return
+    if container.get("imagePullPolicy") == "Never":
+        said = f'Container image "{image}" is not present with pull policy of Never'
+        raise Unready(said, "ErrImageNeverPull")
     tries = sandbox.pulls[image] = sandbox.pulls.get(image, 0) + 1
     if tries % 2:
         raise Unready(why, "ErrImagePull")
@@ -169,7 +176,9 @@ def _order(world: World, pod: Obj, sandbox: Sandbox, container: Mapping[str, Any
     places = volumes.prepare(pod, sandbox.folder, world.root / "claims", find)
     image = world.images.get(container["image"], Image())
     fresh = describe(pod, sandbox, world.network.node, world.clock())
-    env = variables(fresh, container, image.env, find)
+    host, port = world.server
+    served = {"KUBERNETES_SERVICE_HOST": host, "KUBERNETES_SERVICE_PORT": str(port)}
+    env = variables(fresh, container, {**image.env, **served}, find)
     command = container.get("command") or list(image.entrypoint)
     args = container.get("args") or ([] if container.get("command") else list(image.cmd))
     argv = [expand(word, env) for word in [*command, *args]]
@@ -192,7 +201,16 @@ def _last_words(container: Mapping[str, Any], own: Path) -> dict[str, Any]:
 
 def _finder(world: World, pod: Obj) -> Find:
     namespace, kinds = pod["metadata"]["namespace"], {"Secret": SECRETS, "ConfigMap": CONFIG_MAPS}
-    return lambda kind, name: world.storage.find(kinds[kind], namespace, name)
+
+    def find(kind: str, name: str) -> Obj | None:
+        if kind == "Token":
+            token = world.issue(f"system:serviceaccount:{namespace}:{name}")
+            return {"kind": kind, "data": {"token": token}}
+        if (kind, name) == ("ConfigMap", AUTHORITY):
+            return {"kind": kind, "data": {"ca.crt": world.authority}}
+        return world.storage.find(kinds[kind], namespace, name)
+
+    return find
 
 
 def _over(pod: Obj, sandbox: Sandbox) -> str:

@@ -15,7 +15,7 @@ _FOLDERS = ("", "Directory", "DirectoryOrCreate")
 
 
 def prepare(pod: Obj, folder: Path, claims: Path, find: Find) -> dict[str, Path]:
-    """The folder or file of each volume, by the volume's name."""
+    """The folder or file of each volume, by the volume's name. `find` has tokens, too, by their account."""
     places = {}
     for volume in pod["spec"].get("volumes") or []:
         name = volume["name"]
@@ -84,13 +84,16 @@ def _of_node(given: Mapping[str, Any]) -> Path:
 
 
 def _fill(own: Path, source: Mapping[str, Any], pod: Obj, find: Find) -> None:
-    known = {"name", "secret", "configMap", "downwardAPI", "projected"}
+    known = {"name", "secret", "configMap", "downwardAPI", "projected", "serviceAccountToken"}
     if strange := [word for word in source if word not in known]:
         raise Unready(f"the stand-in knows no volumes of type {strange[0]}")
     for part in (source.get("projected") or {}).get("sources") or []:
         _fill(own, part, pod, find)
     for entry in (source.get("downwardAPI") or {}).get("items") or []:
         _write(own, entry["path"], field(pod, entry["fieldRef"]["fieldPath"]).encode(), 0o644)
+    if given := source.get("serviceAccountToken"):
+        token = find("Token", pod["spec"]["serviceAccountName"])
+        _write(own, given["path"], content(token or {"kind": "Token"}).get("token", b""), 0o644)
     for kind, word in (("Secret", "secret"), ("ConfigMap", "configMap")):
         if source.get(word) is not None:
             _files(own, kind, source[word], find)

@@ -6,6 +6,7 @@ defaults.py   values where a manifest is silent
 rules.py      enumerations, names, fields that exclude each other
 podrules.py   rules for pods
 jobrules.py   rules for Jobs
+podsecurity.py  pods that a restricted namespace takes
 quantity.py   amounts such as 500m and 2Gi
 access.py     Roles and rights
 wrong.py      errors of a field, as the API words them

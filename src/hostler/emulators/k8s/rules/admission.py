@@ -6,8 +6,8 @@ import copy
 
 from hostler.emulators.k8s.api.refusal import Refusal, bad_request, exists, invalid, not_found
 from hostler.emulators.k8s.moment import stamp
-from hostler.emulators.k8s.resources import ACCOUNTS, NAMESPACES, PODS, Resource
-from hostler.emulators.k8s.rules import defaults, rules, schema
+from hostler.emulators.k8s.resources import ACCOUNTS, NAMESPACES, PODS, QUOTAS, Resource
+from hostler.emulators.k8s.rules import defaults, podsecurity, rules, schema
 from hostler.emulators.k8s.storage import Obj
 from hostler.emulators.k8s.world import World
 
@@ -40,6 +40,8 @@ def admit(world: World, resource: Resource, given: Obj, namespace: str = "") -> 
         raise exists(resource, meta["name"])
     if resource == PODS:
         _check_account(world, thing)
+        _check_security(world, thing)
+        _check_quotas(world, thing)
     return thing
 
 
@@ -81,3 +83,22 @@ def _check_account(world: World, pod: Obj) -> None:
         pod_name = pod["metadata"]["name"]
         said = f'error looking up service account {namespace}/{name}: serviceaccount "{name}" not found'
         raise Refusal(403, "Forbidden", f'pods "{pod_name}" is forbidden: {said}')
+
+
+def _check_security(world: World, pod: Obj) -> None:
+    place = world.storage.find(NAMESPACES, "", pod["metadata"]["namespace"])
+    if place is not None and (said := podsecurity.violations(place, pod)):
+        raise Refusal(403, "Forbidden", f'pods "{pod["metadata"]["name"]}" is forbidden: {said}')
+
+
+def _check_quotas(world: World, pod: Obj) -> None:
+    """Quotas of a namespace limit the number of its pods; other amounts are not counted here."""
+    namespace, name = pod["metadata"]["namespace"], pod["metadata"]["name"]
+    there = world.storage.all(PODS, namespace)
+    used = sum(one["status"]["phase"] not in ("Succeeded", "Failed") for one in there)
+    for quota in world.storage.all(QUOTAS, namespace):
+        most = (quota["spec"].get("hard") or {}).get("pods")
+        if most is not None and used + 1 > int(most):
+            said = f"requested: pods=1, used: pods={used}, limited: pods={most}"
+            which = quota["metadata"]["name"]
+            raise Refusal(403, "Forbidden", f'pods "{name}" is forbidden: exceeded quota: {which}, {said}')

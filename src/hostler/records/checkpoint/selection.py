@@ -1,0 +1,236 @@
+"""Selection of a kept checkpoint of a run: by its step, the newest, the best, or the one it is ranked by."""
+
+from __future__ import annotations
+
+import json
+import tempfile
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from math import isfinite
+from pathlib import Path
+from typing import Any
+
+from hostler.errors import DamagedError, MissingError, NewerFormatError
+from hostler.records import layout
+from hostler.records.body import MISFITS, Record
+from hostler.records.checkpoint import checkpoints, restorer, saved_folder
+from hostler.records.checkpoint.checkpoints import Checkpoint, Place
+from hostler.records.checkpoint.restorer import row_of
+from hostler.records.rows import display_name
+from hostler.records.run import control
+from hostler.records.run.log import RunKey
+from hostler.records.series.metrics import Fragment, FragmentCache, Origin, covered
+from hostler.records.sweep import sweeps
+from hostler.spec import ranking
+from hostler.spec.job import Job
+from hostler.spec.ranking import Judged
+from hostler.spec.space.reference import AT_BEST, AT_LAST, Step
+from hostler.store import NotFound, Store
+
+BEST = "best"  # folder of a checkpoint with the states at the best values
+NAMED = 10  # steps that a message names
+LARGEST = 64 << 20  # bytes of a state that is read for its best value
+
+Say = Callable[[str], None]
+
+
+@dataclass(frozen=True)
+class KeptCheckpoint:
+    """A checkpoint in the store, as people choose it."""
+
+    checkpoint: Checkpoint
+    step: int
+    value: float | None = None  # of the run's metric: the newest that it covers
+    logged: int | None = None  # the step at which that value was logged
+    marked: bool = False  # a person has said that it stays
+    folder: str = ""  # folder of it that holds the state which is meant; empty: all of it
+    inside: bool = False  # whether the state which is meant is a part of the checkpoint's own, a Manager's
+
+    @property
+    def place(self) -> Place:
+        return self.checkpoint.place
+
+    @property
+    def stays(self) -> bool:
+        """Whether retention passes it over."""
+        return self.marked or bool(self.checkpoint.record.get("kept"))
+
+
+def kept(
+    store: Store,
+    run: str,
+    metric: str | None,
+    fragments: Sequence[Fragment] = (),
+    say: Say = lambda line: None,
+) -> list[KeptCheckpoint]:
+    """All checkpoints of a run that are in the store, newest first; with the metric's values if its
+    fragments are given. One that cannot be read is said."""
+    listed = [entry.key for entry in store.list(layout.checkpoints(run))]
+    by_hand = checkpoints.marked(listed)
+    found = _readable(store, run, checkpoints.places_of(listed), say)
+    return [
+        KeptCheckpoint(one, one.step, *_newest_value(one, metric, fragments), one.place in by_hand)
+        for one in found
+    ]
+
+
+def choose(store: Store, key: RunKey, step: Step) -> KeptCheckpoint:
+    """The checkpoint that a step means: a number, `best` or `last`. MissingError names the kept ones."""
+    job, after = sweeps.load(store, key.sweep), control.state_of(store, key).fresh_from
+    name = display_name(job, key.index)
+    fragments = FragmentCache().update(store, key.run) if step == AT_BEST else ()
+    every = kept(store, key.run, job.metric, fragments)
+    current = [one for one in every if one.place.attempt > after]
+    if step == AT_BEST:
+        return _best(store, name, job, current)
+    found = current if step == AT_LAST else [one for one in every if one.step == step]
+    if not found:
+        raise _missing(name, step, every)
+    return found[0]
+
+
+def ranked(store: Store, key: RunKey, metric: str, judged: Judged) -> KeptCheckpoint | None:
+    """The checkpoint with the weights that a run is ranked by: those at the best value if it was that one,
+    else the newest; None if it is not kept."""
+    after = control.state_of(store, key).fresh_from
+    found = [one for one in kept(store, key.run, None) if one.place.attempt > after]
+    if not found or judged.of != ranking.BEST:
+        return found[0] if found else None
+    wanted = (metric, judged.value, judged.step)
+    for best in _best_states(store, found[0]):
+        if (best.metric, best.value, best.step) == wanted:
+            return _holding(found[0], best)
+    try:
+        fragments = FragmentCache().update(store, key.run)
+    except (DamagedError, NewerFormatError):
+        return None  # which of them it is cannot be told
+    valued = [one for one in kept(store, key.run, metric, fragments) if one.place.attempt > after]
+    return next((one for one in valued if (one.value, one.logged) == wanted[1:]), None)
+
+
+def _best(store: Store, name: str, job: Job, found: Sequence[KeptCheckpoint]) -> KeptCheckpoint:
+    """The state at the best value, if the script kept one; else the checkpoint with the best value."""
+    if not found:
+        raise _missing(name, AT_BEST, found)
+    newest = found[0]
+    states = [best for best in _best_states(store, newest) if job.metric in (None, best.metric)]
+    if len(states) == 1:
+        return _holding(newest, states[0])
+    if job.metric is None:
+        raise MissingError(
+            f"{name}@best: {job.name} has no metric, so no checkpoint is its best",
+            hint=f"add `metric:` to its file, or name a step: {_steps(found)}",
+        )
+    valued = [one for one in found if one.value is not None and isfinite(one.value)]
+    if not valued:
+        raise MissingError(
+            f"{name}@best: no kept checkpoint has a value of {job.metric}",
+            hint=f"log {job.metric} before the script saves, or name a step: {_steps(found)}",
+        )
+    sign = 1 if job.goal == "max" else -1
+    return max(valued, key=lambda one: (sign * (one.value or 0.0), one.place))
+
+
+def _missing(name: str, step: Step, every: Sequence[KeptCheckpoint]) -> MissingError:
+    if not every:
+        return MissingError(
+            f"{name}: no checkpoint is kept, so there is no {name}@{step}",
+            hint="save to $HOSTLER_CHECKPOINT_DIR in the script, then train it again: hostler retry --fresh",
+        )
+    near = min(every, key=lambda one: abs(one.step - step) if isinstance(step, int) else 0)
+    return MissingError(
+        f"{name}: step {step} is not kept; kept steps: {_steps(every)}", hint=f"use {name}@{near.step}"
+    )
+
+
+def _steps(found: Iterable[KeptCheckpoint]) -> str:
+    steps = sorted({one.step for one in found})
+    more = f" and {len(steps) - NAMED} before them" if steps[NAMED:] else ""
+    return ", ".join(map(str, steps[-NAMED:])) + more
+
+
+def _readable(store: Store, run: str, places: Collection[Place], say: Say) -> Iterator[Checkpoint]:
+    for place in places:
+        try:
+            yield checkpoints.read(store, run, place)
+        except NotFound:  # retention was faster
+            continue
+        except (DamagedError, NewerFormatError) as error:
+            say(str(error))
+
+
+def _newest_value(
+    one: Checkpoint, metric: str | None, fragments: Sequence[Fragment]
+) -> tuple[float | None, int | None]:
+    """The newest value of the metric that a checkpoint covers, and the step at which it was logged."""
+    if metric is None or not fragments:
+        return None, None
+    others = one.record.get("positions") or {}
+    origin = Origin(one.place.attempt, one.place.step, one.position, others)
+    points = reversed(covered(fragments, origin))
+    return next(((p.values[metric], p.step) for p in points if metric in p.values), (None, None))
+
+
+# States at the best values: `keep_best` writes a folder for each metric, `Manager` has them in its own state.
+
+
+@dataclass(frozen=True)
+class _BestState:
+    metric: str
+    value: float
+    step: int
+    folder: str  # empty: it is inside the state of the checkpoint itself
+
+
+def _holding(newest: KeptCheckpoint, best: _BestState) -> KeptCheckpoint:
+    """The newest checkpoint, of which the state at the best value is meant."""
+    return replace(
+        newest,
+        step=best.step,
+        value=best.value,
+        logged=best.step,
+        folder=best.folder,
+        inside=not best.folder,
+    )
+
+
+def _best_states(store: Store, one: KeptCheckpoint) -> Iterator[_BestState]:
+    rows = {str(row["name"]): row for row in one.checkpoint.record["files"]}
+    newest: dict[str, saved_folder.Mark] = {}
+    for name in rows:
+        folder, _, rest = name.rpartition("/")
+        top, mark = folder.rpartition("/")[0], saved_folder.mark_of(folder.rpartition("/")[2])
+        if mark and rest == saved_folder.COMMIT and (not top or top.startswith(f"{BEST}/")):
+            newest[top] = max(mark, newest.get(top, mark))
+    for top, mark in newest.items():
+        file = f"{top}/{mark.name}/{saved_folder.state_name(0)}".removeprefix("/")
+        if file in rows and (found := _best_in(_tree(store, one.checkpoint, rows[file]), top)):
+            yield found
+
+
+def _best_in(tree: Any, folder: str) -> _BestState | None:
+    """The best value that a state tells of: its own, or that of its Manager."""
+    try:
+        best = tree["state"] if folder else tree["objects"]["manager"]["best"]
+        found = _BestState(str(best["metric"]), float(best["value"]), int(best["step"]), folder)
+    except MISFITS:
+        return None
+    return found if isfinite(found.value) else None
+
+
+def _tree(store: Store, checkpoint: Checkpoint, record: Record) -> Any:
+    """The state in a file of a checkpoint; None if it cannot be read, or is too large."""
+    row, (run, place) = row_of(record), (checkpoint.run, checkpoint.place)
+    if row.size > LARGEST or row.link:
+        return None
+    with tempfile.TemporaryDirectory(prefix="hostler-") as folder:
+        try:
+            restorer.restore(
+                store,
+                [row],
+                lambda n: layout.checkpoint_file(run, place.attempt, place.step, n),
+                Path(folder),
+            )
+            return json.loads(Path(folder, row.name).read_bytes())
+        except (NotFound, DamagedError, ValueError, RecursionError):
+            return None

@@ -1,0 +1,116 @@
+"""Ended runs of a sweep that stand in its segments, by column: thousands are counted and compared without a
+record for each. The facts are those of `Segment.ends`, the values those of `judge`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Container, Iterator, Mapping
+from heapq import nsmallest
+from math import isfinite, isnan
+from typing import Any, NamedTuple
+
+from hostler.errors import DamagedError
+from hostler.records import layout
+from hostler.records.body import Record, taken_apart
+from hostler.records.series import packing, segments
+from hostler.records.series.segments import Segment
+from hostler.spec.job import Objective
+from hostler.spec.ranking import judge, part_of
+from hostler.spec.states import COUNTED, DONE
+from hostler.store import NotFound, Store
+
+
+class EndedFacts(NamedTuple):
+    """An ended run, as far as it is counted."""
+
+    state: str
+    seconds: float | None  # of all its attempts
+    copy_of: str | None
+    code: str | None
+    value: float | None  # that it is ranked by; None if it has not logged the metric
+    last: float | None  # of that metric
+    segment: int
+
+
+class EndedTable:
+    """run → its facts; who needs all that is known of one asks for its end."""
+
+    def __init__(self, store: Store, sweep: str, by: Objective | None) -> None:
+        self._store, self._sweep, self._by = store, sweep, by
+        self._ends: dict[int, dict[str, Record]] = {}  # by segment, of those that were asked for
+        self.runs: dict[str, EndedFacts] = {}
+        self.logged: set[str] = set()  # metrics that those of them which are done have logged
+
+    def fill(self, newest: Mapping[str, int], but: Container[str], say: Callable[[str], None]) -> None:
+        """Take in the runs whose newest entry is the end that a segment holds, but for these. A segment that
+        is damaged is said, and passed over."""
+        for n, segment in packing.each(self._store, self._sweep, say=say):
+            try:
+                with taken_apart(layout.segment(self._sweep, n)):
+                    self._add(n, segment, newest, but)
+            except DamagedError as error:
+                say(str(error))
+
+    def _add(self, n: int, segment: Segment, newest: Mapping[str, int], but: Container[str]) -> None:
+        found = list(map(EndedFacts._make, _facts(n, segment, self._by)))
+        pairs = zip(segment.runs, segment.ks, strict=True)
+        rows = [i for i, (run, k) in enumerate(pairs) if newest.get(run) == k and run not in but]
+        self.runs.update((segment.runs[i], found[i]) for i in rows)
+        done = {i for i in rows if found[i].state == DONE}
+        for name, logging in segment.logged().items():
+            if name not in self.logged and not done.isdisjoint(logging):
+                self.logged.add(name)
+
+    def leading(self, count: int, states: Container[str] = COUNTED) -> list[str]:
+        """The best runs in these states, the best first; of equal ones the first. NaN and infinities count
+        for nothing."""
+        if self._by is None:
+            return []
+        sign = -1 if self._by.goal == "max" else 1
+        ranked = (
+            (sign * one.value, int(run[:7]), run)
+            for run, one in self.runs.items()
+            if one.value is not None and one.state in states and isfinite(one.value)
+        )
+        return [run for _, _, run in nsmallest(count, ranked)]
+
+    def odd(self, states: Container[str] | None = None) -> list[str]:
+        """Runs whose last value of the metric is NaN."""
+        return [
+            run
+            for run, one in self.runs.items()
+            if one.last is not None and isnan(one.last) and (states is None or one.state in states)
+        ]
+
+    def end(self, run: str) -> Record | None:
+        """The end of one of them, with all that is known of the metric; None if its segment has gone."""
+        n = self.runs[run].segment
+        if n not in self._ends:
+            self._ends[n] = self._ends_of(layout.segment(self._sweep, n))
+        return self._ends[n].get(run)
+
+    def _ends_of(self, key: str) -> dict[str, Record]:
+        try:
+            segment = segments.decode(self._store.get(key).data, key)
+        except (NotFound, DamagedError):
+            return {}
+        whole = () if self._by is None else (self._by.name,)
+        return dict(zip(segment.runs, segment.ends(("last",), whole), strict=True))
+
+
+def _facts(n: int, segment: Segment, by: Objective | None) -> Iterator[tuple[Any, ...]]:
+    """Columns of `EndedFacts`, run by run."""
+    none = [None] * segment.rows
+    took = [one or other for one, other in zip(segment.fact("total"), segment.fact("seconds"), strict=True)]
+    metric = by if by and not by.name.startswith("system/") else None  # those are not metrics of an end
+    last = segment.total(metric.name, "last") if metric else none
+    values = _values(segment, metric) if metric else none
+    facts = (segment.fact("state"), took, segment.fact("copy_of"), segment.fact("code"))
+    return zip(*facts, values, last, [n] * segment.rows, strict=True)
+
+
+def _values(segment: Segment, by: Objective) -> list[float | None]:
+    if part := part_of(by, segment.header["end"].keys()):
+        return segment.total(by.name, part)
+    judged = (judge(end, by) for end in segment.ends(("last",), (by.name,)))
+    return [one.value if one else None for one in judged]

@@ -1,0 +1,33 @@
+"""Plain data, which JSON carries there and back: arguments and results of functions that run elsewhere.
+
+Tuples become lists, and numbers of NumPy and torch become Python's. Standard library only.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+_DEEPEST = 50
+_LARGEST = 10_000  # bits of a whole number; Python itself does not read much longer ones
+
+
+def plain(value: Any, name: str, depth: int = 0) -> Any:
+    """The value as JSON would bring it back; ValueError with the part that is not plain data."""
+    if isinstance(value, int) and value.bit_length() > _LARGEST:
+        raise ValueError(f"{name} is a number of more than {_LARGEST} bits")
+    if value is None or isinstance(value, (bool, int, float, str)):
+        return value
+    if depth > _DEEPEST:
+        raise ValueError(f"{name} is nested more than {_DEEPEST} deep")
+    if isinstance(value, Mapping):
+        for key in value:
+            if not isinstance(key, str):
+                raise ValueError(f"{name} has the key {key!r}, which is not a text")
+        return {key: plain(one, f"{name}[{key!r}]", depth + 1) for key, one in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [plain(one, f"{name}[{n}]", depth + 1) for n, one in enumerate(value)]
+    if getattr(value, "shape", None) == () and callable(getattr(value, "item", None)):
+        return plain(value.item(), name, depth + 1)
+    kind = type(value)
+    raise ValueError(f"{name} is a {kind.__module__}.{kind.__qualname__}, which is not plain data")

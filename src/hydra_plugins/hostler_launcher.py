@@ -1,0 +1,148 @@
+"""Hydra's multirun on a fleet: `python train.py -m lr=0.1,0.01 hydra/launcher=hostler hydra.launcher.on=lab`.
+
+Hydra finds this file by its place in `hydra_plugins`, and reads it at the start of every program of its own:
+hostler is imported when jobs are launched. Each job is a call of `hostler.callbacks.hydra.run_script` by a
+`hostler.Executor`, so a job that is done already is not run again.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from hydra._internal.utils import get_args_parser
+from hydra.core.config_store import ConfigStore
+from hydra.core.override_parser.overrides_parser import OverridesParser
+from hydra.core.override_parser.types import Override
+from hydra.core.utils import JobReturn, JobStatus
+from hydra.plugins.launcher import Launcher
+from hydra.types import HydraContext, TaskFunction
+from omegaconf import DictConfig, OmegaConf, open_dict
+
+OWN = ("hydra/launcher", "hydra.launcher", "hydra/sweeper", "hydra.sweeper", "hydra.sweep.", "hydra.mode")
+KEYS: dict[str, Any] = {  # of `hydra.launcher`; `keys` are others of a sweep file
+    "_target_": "hydra_plugins.hostler_launcher.HostlerLauncher",
+    "on": None,
+    "store": None,
+    "name": None,
+    "again": False,
+    "keys": {},
+}
+ConfigStore.instance().store(group="hydra/launcher", name="hostler", node=KEYS, provider="hostler")
+
+
+class HostlerLauncher(Launcher):
+    """Submits the jobs of a multirun and waits for them."""
+
+    def __init__(
+        self,
+        on: str | None = None,
+        store: str | None = None,
+        name: str | None = None,
+        again: bool = False,
+        keys: Any = None,
+    ) -> None:
+        self._wish: dict[str, Any] = {"on": on, "store": store, "name": name, "again": again}
+        self._keys: Any = OmegaConf.to_container(keys) if isinstance(keys, DictConfig) else keys or {}
+        self._context: HydraContext | None = None
+        self._config = DictConfig({})
+
+    def setup(self, *, hydra_context: HydraContext, task_function: TaskFunction, config: DictConfig) -> None:
+        self._context, self._config = hydra_context, config
+
+    def launch(self, job_overrides: Sequence[Sequence[str]], initial_job_idx: int) -> Sequence[JobReturn]:
+        import hostler
+        from hostler.callbacks.hydra import run_script
+
+        script, options = _script(), _options(self._config)
+        name = self._wish["name"] or os.path.basename(script).removeprefix("-m ").removesuffix(".py")
+        jobs = []
+        wish = {**self._wish, "name": name, "leave": _results(self._config)}
+        with hostler.Executor(**wish, **self._keys) as pool:
+            for given in job_overrides:
+                params, rest = _divided(given)
+                jobs.append(pool.submit(run_script, script, options, rest, **params))
+        numbered = enumerate(zip(job_overrides, jobs, strict=True), initial_job_idx)
+        return [self._returned(list(given), job, number) for number, (given, job) in numbered]
+
+    def _returned(self, overrides: list[str], job: Any, number: int) -> JobReturn:
+        """The job as sweepers of Hydra's want it: an error is raised when its value is asked for."""
+        assert self._context is not None
+        config = self._context.config_loader.load_sweep_config(self._config, overrides)
+        with open_dict(config):
+            config.hydra.job.id, config.hydra.job.num = job.key.run if job.key else "", number
+        error = job.exception()
+        found = JobReturn(
+            overrides=overrides,
+            cfg=config,
+            hydra_cfg=OmegaConf.masked_copy(config, "hydra"),
+            working_dir=str(Path.cwd()),
+            task_name=str(config.hydra.job.name),
+            status=JobStatus.FAILED if error else JobStatus.COMPLETED,
+        )
+        found.return_value = error or job.result()
+        return found
+
+
+def _script() -> str:
+    """The program that was started, from the project's folder on; `-m NAME` if it was a module."""
+    from hostler.errors import UsageError
+    from hostler.sweeping import project_here
+
+    main = sys.modules["__main__"]
+    spec = getattr(main, "__spec__", None)
+    root = project_here().root
+    if spec is not None:
+        if os.path.realpath(".") != os.path.realpath(root):
+            raise UsageError("python -m was not started in the project's folder", f"start it in {root}")
+        return f"-m {spec.name.removesuffix('.__main__')}"
+    file = getattr(main, "__file__", None)
+    path = os.path.relpath(os.path.realpath(file or "."), os.path.realpath(root))
+    if file is None or path.startswith(".."):
+        raise UsageError(f"{file or 'this program'} is outside the project {root}", "run it from its folder")
+    return path
+
+
+def _options(config: DictConfig) -> list[str]:
+    """Options of the command line that say where the configuration is, and overrides of Hydra's own."""
+    known, _ = get_args_parser().parse_known_args(sys.argv[1:])
+    said = [(name, getattr(known, name)) for name in ("config_path", "config_name", "config_dir")]
+    given = [word for name, value in said if value for word in (f"--{name.replace('_', '-')}", str(value))]
+    return [*given, *(word for word in config.hydra.overrides.hydra if not word.lstrip("+~").startswith(OWN))]
+
+
+def _results(config: DictConfig) -> list[str]:
+    """Folders in which Hydra itself writes, from the project's folder on: they are not code."""
+    from hostler.sweeping import project_here
+
+    root = os.path.realpath(project_here().root)
+    given = [config.hydra.sweep.dir, "outputs", "multirun"]
+    found = [os.path.relpath(os.path.realpath(folder), root) for folder in given]
+    return [name for name in found if name != "." and not name.startswith("..")]
+
+
+def _divided(overrides: Sequence[str]) -> tuple[dict[str, Any], list[str]]:
+    """Plain `key=value` as parameters of the run; everything else as it was typed."""
+    from hostler.spec.plain_data import plain
+
+    params: dict[str, Any] = {}
+    rest: list[str] = []
+    parsed = OverridesParser.create().parse_overrides(list(overrides))
+    for text, override in zip(overrides, parsed, strict=True):
+        try:
+            if not _is_plain(override, params):
+                raise ValueError(text)
+            params[override.key_or_group] = plain(override.value(), text)
+        except ValueError:
+            rest.append(text)
+    return params, rest
+
+
+def _is_plain(override: Override, params: dict[str, Any]) -> bool:
+    """Whether it gives a value to a key that is there, and is not about a group or given twice."""
+    changes = override.is_add() or override.is_force_add() or override.is_delete() or override.package
+    taken = override.key_or_group in {*params, "script", "options", "overrides"}
+    return not (changes or taken or override.is_sweep_override())

@@ -1,0 +1,149 @@
+"""A warm process ends as a fresh one does, also where libraries in C have something left to do."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from test_warm import Scene
+
+from hostler.worker.process import exit_handlers
+
+LIBRARY = """
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include <fcntl.h>
+extern void *__dso_handle;
+extern int __cxa_atexit(void (*)(void *), void *, void *);
+static char path[4096], object;
+static void note(const char *text) {
+    int file = open(path, O_WRONLY | O_CREAT | O_APPEND, 0600);
+    if (write(file, text, strlen(text)) < 0) abort();
+    close(file);
+}
+static void by_atexit(void) { note("atexit\\n"); }
+static void by_static(void *it) { note("static object\\n"); }
+void use(const char *place) { strcpy(path, place); }
+void on_purpose(const char *place) { use(place); atexit(by_atexit); }
+void as_object(const char *place) { use(place); __cxa_atexit(by_static, &object, &__dso_handle); }
+void buffered(const char *place) { fputs("buffered\\n", fopen(place, "w")); }
+"""
+LOAD = (
+    "import ctypes, os\nlibrary = ctypes.CDLL(os.environ['LIBRARY'])\nplace = os.environ['PLACE'].encode()\n"
+)
+# A module that is imported before the fork: the script uses what it registered then.
+REGISTERS = (
+    "import ctypes, os\nlibrary = ctypes.CDLL(os.environ['LIBRARY'])\nlibrary.on_purpose(b'/dev/null')\n"
+)
+SCRIPTS = {
+    "a function registered by atexit": LOAD + "library.on_purpose(place)",
+    "a static object of a library that the script loads": LOAD + "library.as_object(place)",
+    "a buffer of C's standard library": LOAD + "library.buffered(place)",
+    "both, and an exit code": LOAD
+    + "library.on_purpose(place)\nlibrary.as_object(place)\nraise SystemExit(3)",
+}
+
+
+@pytest.fixture
+def scene(tmp_path: Path) -> Iterator[Scene]:
+    made = Scene(tmp_path)
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def library(tmp_path: Path) -> Path:
+    source, built = tmp_path / "library.c", tmp_path / "library.so"
+    source.write_text(LIBRARY)
+    subprocess.run(["gcc", "-shared", "-fPIC", "-o", str(built), str(source)], check=True)
+    return built
+
+
+@pytest.mark.needs("gcc")
+@pytest.mark.parametrize("case", SCRIPTS)
+def test_libraries_loaded_by_a_script_end_as_when_fresh(scene: Scene, library: Path, case: str) -> None:
+    scene.script(SCRIPTS[case])
+    place = scene.root / "place"
+    more = {"LIBRARY": str(library), "PLACE": str(place)}
+    ends = []
+    for warm in (False, True, True):
+        place.unlink(missing_ok=True)
+        exit, log = scene.run(warm=warm, **more)
+        ends.append((exit.code, log, place.read_text()))
+    assert scene.warmth.refusals() == []
+    assert ends[0][2] and ends == [ends[0]] * 3
+
+
+@pytest.mark.needs("gcc")
+def test_library_imported_before_the_fork_closes_its_files(tmp_path: Path, library: Path) -> None:
+    venv = tmp_path / "venv"
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(venv)], check=True)
+    [site] = venv.glob("lib/python*/site-packages")
+    (site / "registers.py").write_text(REGISTERS)
+    place = tmp_path / "place"
+    scene = Scene(tmp_path / "scene", python=str(venv / "bin" / "python"))
+    try:
+        scene.script("import registers, os\nregisters.library.use(os.environ['PLACE'].encode())\n")
+        for _ in range(2):
+            place.unlink(missing_ok=True)
+            exit, log = scene.run(LIBRARY=str(library), PLACE=str(place))
+            assert exit.code == 0, log
+            assert place.read_text() == "atexit\n"
+        assert scene.warmth.refusals() == []
+    finally:
+        scene.close()
+
+
+@pytest.mark.parametrize("strict", [False, True])
+def test_strict_process_ends_through_libc(scene: Scene, strict: bool) -> None:
+    scene.script(
+        "import atexit, ctypes, os, sys\n"
+        "c = ctypes.CFUNCTYPE(None)(lambda: None)\n"
+        "sys.modules['__main__'].__dict__['x'] = [open(os.environ['PLACE'], 'w')]\n"
+        "x[0].write('kept')\n"
+        "atexit.register(print, 'first registered')\natexit.register(print, 'last registered')\n"
+    )
+    more = {"PLACE": str(scene.root / "place")}
+    place = scene.root / "place"
+    ends = []
+    for given in ({"warm": False}, {"strict": strict}, {"strict": strict}):
+        place.unlink(missing_ok=True)
+        exit, log = scene.run(**given, **more)
+        ends.append((exit.code, log, place.read_text()))
+    assert scene.warmth.refusals() == [] and "last registered" in ends[0][1]
+    assert ends == [ends[0]] * 3
+
+
+def test_handlers_that_only_free_memory_need_no_exit() -> None:
+    assert _in_fork(lambda seen: exit_handlers.needs_exit(ctypes, seen)) == 0
+
+
+def test_unreadable_list_of_handlers_needs_exit() -> None:
+    assert exit_handlers.needs_exit(ctypes, None)
+
+
+def test_function_registered_after_the_look_needs_exit() -> None:
+    def register(seen: exit_handlers.KnownHandlers | None) -> bool:
+        libc = ctypes.CDLL(None)
+        libc.on_exit(ctypes.cast(libc.abs, ctypes.c_void_p), None)
+        return exit_handlers.needs_exit(ctypes, seen)
+
+    assert _in_fork(register) == 1
+
+
+def _in_fork(question: Callable[[exit_handlers.KnownHandlers | None], bool]) -> int:
+    """The answer as an exit code, in a process whose libraries have registered nothing on purpose."""
+    seen = exit_handlers.look(ctypes)
+    assert seen is not None, "this machine's libc is not glibc on x86-64"
+    seen.deliberate = False  # pytest's own libraries
+    child = os.fork()
+    if child == 0:
+        os._exit(question(seen))
+    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])

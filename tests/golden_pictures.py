@@ -1,0 +1,74 @@
+"""Pages looked at on a screen, on a phone and on paper: do they fit, is axe content, do they look as before.
+
+Pictures are compared with golden ones within a tolerance: fonts and antialiasing differ a little.
+
+HOSTLER_GOLDEN=1 writes them anew; look at each before it lands.
+"""
+
+from __future__ import annotations
+
+import io
+import os
+from pathlib import Path
+from typing import Any
+
+from browser import Tab
+
+WIDE, NARROW, PAPER = (1280, 800), (390, 844), (718, 1000)
+LOOKS = [  # medium, size, theme
+    ("wide", WIDE, "light"),
+    ("wide", WIDE, "dark"),
+    ("narrow", NARROW, "light"),
+    ("narrow", NARROW, "dark"),
+    ("paper", PAPER, "light"),
+]
+WIDER = "document.documentElement.scrollWidth - document.documentElement.clientWidth"
+GOLDEN = Path(__file__).parent / "real" / "golden"
+SHRINK = 3  # pictures are kept so many times smaller
+MEAN = 2.5  # levels of 255 by which pixels may differ on average
+FAR, SHARE = 60, 0.012  # pixels that differ by more than so many levels, and the share of them allowed
+
+
+def tab_of(browser: Any, home: str, size: tuple[int, int], theme: str) -> Tab:
+    """A tab of that size in which nothing moves."""
+    tab = Tab(browser, home, color_scheme=theme, reduced_motion="reduce")
+    tab.page.set_viewport_size({"width": size[0], "height": size[1]})
+    return tab
+
+
+def faults_of_page(tab: Tab, name: str, medium: str, theme: str, calm: str = "() => {}") -> list[str]:
+    """What is wrong with the page that a tab shows; `calm` hides what differs from one day to the next."""
+    if medium == "paper":
+        tab.page.emulate_media(media="print")
+    tab.page.wait_for_timeout(200)
+    wider = tab.page.evaluate(WIDER)
+    wrong = [f"{name} is {wider} pixels too wide"] if wider else []
+    wrong += [] if medium == "paper" else [f"{name}: {fault}" for fault in tab.faults(every=True)]
+    tab.page.evaluate(calm)
+    if (medium, theme) != ("narrow", "dark"):
+        wrong += filter(None, [differs(f"{name}-{medium}-{theme}", tab.page.screenshot(full_page=True))])
+    tab.page.emulate_media(media="screen")
+    return wrong
+
+
+def differs(name: str, png: bytes) -> str:
+    """How a picture differs from its golden one; '' if it does not, or was just written."""
+    from PIL import Image, ImageChops, ImageStat
+
+    with Image.open(io.BytesIO(png)) as whole:
+        small = whole.convert("RGB").reduce(SHRINK)
+    path = GOLDEN / f"{name}.png"
+    if os.environ.get("HOSTLER_GOLDEN"):
+        GOLDEN.mkdir(exist_ok=True)
+        small.quantize(96).save(path, optimize=True)
+        return ""
+    with Image.open(path) as golden:
+        wanted = golden.convert("RGB")
+    if abs(wanted.height - small.height) > 3 or wanted.width != small.width:
+        return f"{name}: {small.size} and not {wanted.size}"
+    size = (small.width, min(wanted.height, small.height))
+    between = ImageChops.difference(wanted.crop((0, 0, *size)), small.crop((0, 0, *size)))
+    mean = sum(ImageStat.Stat(between).mean) / 3
+    histogram = between.convert("L").histogram()
+    share = sum(histogram[FAR:]) / (size[0] * size[1])
+    return f"{name}: mean {mean:.2f}, far {share:.4f}" if mean > MEAN or share > SHARE else ""

@@ -1,0 +1,272 @@
+"""A judge of what a store and its readers say after faults: `python tests/history/checker.py EVIDENCE`.
+
+EVIDENCE is a folder with `history.jsonl`, which the recorder wrote while it happened, and `store/`, all
+objects of the store as files. The judge knows the documents alone (docs/storage.md, docs/protocol.md): it
+imports nothing of hostler, and decides by five rules.
+
+    one-end   each run has one end; its log is whole, never changed, and no fenced attempt wrote in it
+    fenced    readers show the winning chain's state, curve and checkpoint, and nothing of a fenced attempt
+    steps     steps of the winning chain are without gap or repeat
+    weights   the newest checkpoint is whole, and equal to that of the undisturbed run
+    left      no process, machine, group, secret or file is left
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+sys.path.insert(0, str(Path(__file__).parent))
+
+import rawrecords
+from rawrecords import Objects, Record, Truth, truth_of
+
+ONE_END, FENCED, STEPS, WEIGHTS, LEFT = RULES = ("one-end", "fenced", "steps", "weights", "left")
+OWN = "system/"  # metrics of the machine: they go on while nothing is trained
+
+
+@dataclass(frozen=True)
+class Violation:
+    rule: str
+    thing: str
+    said: str
+
+    def __str__(self) -> str:
+        return f"{self.rule}: {self.thing}: {self.said}"
+
+
+@dataclass(frozen=True)
+class Evidence:
+    events: list[Record]
+    objects: Objects
+    truths: dict[str, Truth]
+
+    def of(self, what: str) -> list[Record]:
+        return [event for event in self.events if event["what"] == what]
+
+    @property
+    def expected(self) -> dict[str, Record]:
+        """Run → what the undisturbed one is: state, curves, weights."""
+        return {run: row for event in self.of("expected") for run, row in event["runs"].items()}
+
+
+def check(folder: Path) -> list[Violation]:
+    """All violations, by rule; none of a good history."""
+    evidence = opened(folder)
+    judges = {ONE_END: _one_end, FENCED: _fenced, STEPS: _steps, WEIGHTS: _weights, LEFT: _left}
+    return [Violation(rule, thing, said) for rule in RULES for thing, said in judges[rule](evidence)]
+
+
+def opened(folder: Path) -> Evidence:
+    events = [json.loads(line) for line in (folder / "history.jsonl").read_text().splitlines()]
+    store = folder / "store"
+    objects = {p.relative_to(store).as_posix(): p.read_bytes() for p in store.rglob("*") if p.is_file()}
+    truths = {run: truth_of(own, sweep, run) for (sweep, run), own in rawrecords.by_run(objects).items()}
+    return Evidence(events, objects, truths)
+
+
+Found = Iterator[tuple[str, str]]
+
+
+def _one_end(evidence: Evidence) -> Found:
+    if not evidence.expected:
+        yield "history", "it names no run"
+    for run, wanted in evidence.expected.items():
+        truth = evidence.truths.get(run)
+        if truth is None:
+            yield run, "it has no log"
+            continue
+        yield from ((run, said) for said in truth.state.broken)
+        if truth.state.state != wanted["state"]:
+            yield run, f"it is {truth.state.state}, not {wanted['state']}"
+        if truth.state.end is not None:
+            yield from ((run, said) for said in _copies(truth))
+    yield from _unchanged(evidence)
+    for run in sorted(set(evidence.truths) - set(evidence.expected)):
+        yield run, "nobody submitted it"
+
+
+def _copies(truth: Truth) -> Iterator[str]:
+    """Copies of the end, for readers: that of the newest entry is there, and each is what the log says."""
+    if len(truth.entries) not in truth.copies:
+        yield f"the end, entry {len(truth.entries)}, has no copy under ends/, only {sorted(truth.copies)}"
+    for k, copy in truth.copies.items():
+        entry = truth.entries[k - 1] if k <= len(truth.entries) else {}
+        if entry.get("kind") != "end" or {**copy, "token": 0} != {**entry, "token": 0}:
+            yield f"ends/ has a copy {k} that is not entry {k} of the log"
+
+
+def _unchanged(evidence: Evidence) -> Found:
+    """Entries that were seen while it happened are still the same."""
+    for event in evidence.of("entry"):
+        truth = evidence.truths.get(event["run"])
+        if truth is None or event["k"] > len(truth.entries):
+            yield event["run"], f"entry {event['k']} was seen, and is gone"
+        elif truth.entries[event["k"] - 1].get("token") != event["token"]:
+            yield event["run"], f"entry {event['k']} was another when it was seen"
+
+
+def _fenced(evidence: Evidence) -> Found:
+    for run, truth in evidence.truths.items():
+        yield from ((run, said) for said in truth.broken)
+        claims = {k for k, entry in enumerate(truth.entries, start=1) if entry.get("kind") == "claim"}
+        for attempt, step in truth.commits:
+            if attempt not in claims:
+                yield run, f"checkpoint {attempt}-{step} is of an attempt that never had the run"
+    readers = evidence.of("read")
+    if not any(event["when"] == "after" for event in readers):
+        yield "history", "no reader was asked afterwards"
+    for event in readers:
+        judge = _read_after if event["when"] == "after" else _read_meanwhile
+        for run, row in event["runs"].items():
+            truth = evidence.truths.get(run)
+            if truth is None:
+                yield run, f"{event['reader']} shows it, and it has no log"
+            else:
+                wanted = evidence.expected.get(run, {})
+                yield from ((run, f"{event['reader']} {said}") for said in judge(row, truth, wanted))
+
+
+def _read_meanwhile(row: Record, truth: Truth, wanted: Record) -> Iterator[str]:
+    """At some moment the log said so, and the values are those of a run that nothing disturbs."""
+    if (row["state"], row["attempts"]) not in [("queued", 0), *truth.state.prefixes]:
+        yield f"said {row['state']} in attempt {row['attempts']}, which was never so"
+    for name, value in row.get("metrics", {}).items():
+        known = [v for _, v in wanted.get("curves", {}).get(name, [])]
+        if known and value not in known:
+            yield f"showed {name} = {value}, which no step has"
+
+
+def _read_after(row: Record, truth: Truth, wanted: Record) -> Iterator[str]:
+    """Each part that a reader shows is the one that the bytes lead to."""
+    if "state" in row and row["state"] != truth.state.state:
+        yield f"says {row['state']}, the log {truth.state.state}"
+    if "attempts" in row and row["attempts"] != truth.state.attempts:
+        yield f"counts {row['attempts']} attempts, the log {truth.state.attempts}"
+    for name, value in row.get("metrics", {}).items():
+        last = truth.curve(name)[-1:]
+        if [value] != [v for _, v in last]:
+            yield f"shows {name} = {value}, the winning chain has {last}"
+    for name, curve in row.get("curves", {}).items():
+        if [tuple(point) for point in curve] != truth.curve(name):
+            yield f"shows another curve of {name} than the winning chain has"
+    if "curves" in row and set(row["curves"]) != _measured(truth):
+        yield f"shows curves of {sorted(row['curves'])}, the winning chain has {sorted(_measured(truth))}"
+    if "files" in row and row["files"] != _hashes(truth):
+        yield f"brings other files than checkpoint {truth.newest} has"
+
+
+def _measured(truth: Truth) -> set[str]:
+    return {name for _, values in truth.points for name in values if not name.startswith(OWN)}
+
+
+def _hashes(truth: Truth) -> dict[str, str]:
+    """Files of the checkpoint that counts → their hashes, as its COMMIT has them."""
+    return (
+        {} if truth.newest is None else {f["name"]: f["sha256"] for f in truth.commits[truth.newest]["files"]}
+    )
+
+
+def _steps(evidence: Evidence) -> Found:
+    for run, wanted in evidence.expected.items():
+        truth = evidence.truths.get(run)
+        for name, curve in wanted["curves"].items() if truth else ():
+            assert truth
+            found, steps = truth.curve(name), [step for step, _ in curve]
+            own = [step for step, _ in found]
+            repeated = sorted({step for step in own if own.count(step) > 1})
+            if repeated:
+                yield run, f"steps {repeated} of {name} are there more than once"
+            elif missing := sorted(set(steps) - set(own)):
+                yield run, f"steps {missing} of {name} are missing"
+            elif own != steps:
+                yield run, f"steps of {name} are {own}, not {steps}"
+            elif found != [tuple(point) for point in curve]:
+                yield run, f"values of {name} are not those of the undisturbed run"
+
+
+def _weights(evidence: Evidence) -> Found:
+    for run, wanted in evidence.expected.items():
+        truth = evidence.truths.get(run)
+        if truth is None:
+            continue
+        for at, commit in truth.commits.items():
+            for file in commit["files"]:
+                if said := _damage(evidence.objects, run, at, file):
+                    yield run, f"checkpoint {at[0]}-{at[1]}, {file['name']}: {said}"
+        if _hashes(truth) != wanted["weights"]:
+            yield (
+                run,
+                f"checkpoint {truth.newest} has {_hashes(truth)}, the undisturbed run {wanted['weights']}",
+            )
+
+
+def _damage(objects: Objects, run: str, at: tuple[int, int], file: Mapping[str, Any]) -> str:
+    if file.get("link"):
+        return ""
+    numbers = range(file["n"], file["n"] + int(file.get("parts") or 1))
+    parts = [objects.get(rawrecords.checkpoint_key(run, at, n)) for n in numbers]
+    if None in parts:
+        return "it is named in COMMIT and is not there"
+    data = b"".join(part or b"" for part in parts)
+    return "" if hashlib.sha256(data).hexdigest() == file["sha256"] else "its bytes are not those of COMMIT"
+
+
+SAVE = re.compile(r"runs/([^/]+)/checkpoints/(\d+)-(\d+)/")
+
+# Keys that must not be there once everything has ended, and what they are a sign of.
+PASSING = {
+    r"secrets/.*": "a secret",
+    r"interest\.json": "a mark of a reader that has gone",
+}
+
+
+def _left(evidence: Evidence) -> Found:
+    events = evidence.of("left")
+    if not events:
+        yield "history", "nobody looked for what was left"
+    for event in events:
+        for kind in ("processes", "files", "machines", "groups", "mounts"):
+            yield from ((kind, f"{one} is left") for one in event.get(kind, ()))
+    for key in sorted(evidence.objects):
+        for pattern, name in PASSING.items():
+            if re.fullmatch(pattern, key):
+                yield key, f"{name} is left"
+    yield from _launches(evidence.objects)
+    yield from _half_made(evidence.objects)
+
+
+def _launches(objects: Objects) -> Found:
+    """A launch that began machines says that they are gone."""
+    for key in sorted(objects):
+        match = re.fullmatch(r"(fleets/[^/]+/\d+/)spec\.json", key)
+        if match and f"{match[1]}gone.json" not in objects:
+            yield key, "a launch is left whose machines nobody has seen gone"
+
+
+def _half_made(objects: Objects) -> Found:
+    """Files of a save that was cut off, although its attempt has saved again since."""
+    found = {m[0]: (m[1], int(m[2]), int(m[3])) for key in objects if (m := SAVE.match(key))}
+    whole = {at for folder, at in found.items() if {f"{folder}COMMIT", f"{folder}KEEP"} & set(objects)}
+    for folder, (run, attempt, step) in sorted(found.items()):
+        later = any(at[:2] == (run, attempt) and at[2] > step for at in whole)
+        if later and (run, attempt, step) not in whole:
+            yield folder, "files of a save that was cut off are left"
+
+
+def main(words: Sequence[str]) -> int:
+    found = check(Path(words[0]))
+    for violation in found:
+        print(violation)
+    print(f"{len(opened(Path(words[0])).truths)} runs, {len(found)} violations")
+    return bool(found)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,346 @@
+"""A farm to which a schedule happens: kills, freezes, wrong clocks, bad disks and wires, and a person.
+
+Each deed is written into the history as it is done. When the last one is over everything is mended, the
+person resumes what was stopped, and all runs must end as if nothing had happened.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from killer import RUN, Farm, send, until
+from proxy import Fault, Proxy
+from recorder import Recorder, undisturbed
+from schedule import Deed
+
+from hostler import settings
+from hostler.records import project
+from hostler.records.rows import rows
+
+NAME = "mixed"
+FAKETIME = "/usr/lib/x86_64-linux-gnu/faketime/libfaketimeMT.so.1"
+BROKEN = Path(__file__).parent / "broken_disk"
+CLOCKS = 2  # workers with a wrong clock, at most, at a time
+
+# Saves after every third step, sleeps where it can be hit; its weights follow from all its steps.
+SCRIPT = """
+import hashlib, json, os, sys, time
+i = int(sys.argv[sys.argv.index("--i") + 1])
+pace = float(os.environ.get("PACE", "1"))
+path = os.path.join(os.environ["HOSTLER_CHECKPOINT_DIR"], "weights")
+state = open(path).read() if os.path.exists(path) else "0 "
+step, weights = int(state.split(" ")[0]), state.split(" ")[1]
+while step < 12:
+    weights = hashlib.sha256(f"{weights} {step} {i}".encode()).hexdigest()
+    print(json.dumps({"step": step, "loss": int(weights[:6], 16)}), flush=True)
+    step += 1
+    time.sleep(0.1 * pace)
+    if step % 3 == 0:
+        with open(path + ".tmp", "w") as file:
+            file.write(f"{step} {weights}")
+        os.replace(path + ".tmp", path)
+        time.sleep(0.2 * pace)
+"""
+SWEEP = """
+name: {name}
+command: {python} train.py
+checkpoint: {{every: 0.1s, keep: 2}}
+retries: 1000
+limits: {{failures: 1000}}
+parameters:
+  i: {values}
+"""
+
+
+@dataclass
+class Disk:
+    """A small file system of its own below a folder store, that can be full or read-only."""
+
+    path: Path
+
+    def fill(self) -> None:
+        with suppress_full(), open(self.path / "filler", "ab", buffering=0) as file:
+            while True:
+                file.write(bytes(1 << 16))
+
+    def free(self) -> None:
+        self.remount("rw")
+        (self.path / "filler").unlink(missing_ok=True)
+
+    def remount(self, how: str) -> bool:
+        """False if somebody is writing in this moment."""
+        words = ["mount", "-o", f"remount,{how}", str(self.path)]
+        return subprocess.run(words, capture_output=True).returncode == 0
+
+
+@contextmanager
+def suppress_full() -> Iterator[None]:
+    try:
+        yield
+    except OSError:
+        pass
+
+
+@contextmanager
+def small_disk(path: Path) -> Iterator[Disk | None]:
+    """None where this user may not mount one."""
+    path.mkdir(parents=True)
+    mount = ["mount", "-t", "tmpfs", "-o", "size=24m", "tmpfs", str(path)]
+    if sys.platform != "linux" or os.geteuid() != 0 or subprocess.run(mount, capture_output=True).returncode:
+        yield None
+        return
+    try:
+        yield Disk(path)
+    finally:
+        subprocess.run(["umount", "--lazy", str(path)], check=True)
+
+
+@dataclass
+class MixedFarm(Farm):
+    """A farm whose workers reach the store by one of several wires, and may have a disk that breaks."""
+
+    wires: Sequence[Proxy] = ()
+    disk: Disk | None = None
+    _started: int = 0
+
+    def start(self, *words: str, surroundings: Mapping[str, str] | None = None) -> subprocess.Popen[bytes]:
+        own = {
+            "BROKEN_DISK": str(self.flag),
+            "BROKEN_STORE": self.url,
+            "PYTHONPATH": f"{BROKEN}:{self.environ['PYTHONPATH']}",
+        }
+        if self.wires:
+            own["AWS_ENDPOINT_URL"] = self.wires[self._started % len(self.wires)].url
+        self._started += 1
+        return super().start(*words, surroundings={**own, **(surroundings or {})})
+
+    @property
+    def flag(self) -> Path:
+        """While this file is there, the disk of the workers answers EIO."""
+        return self.folder / "disk-is-broken"
+
+    @property
+    def sweep_file(self) -> Path:
+        return self.code / "sweep.yaml"
+
+    def write_sweep(self, count: int) -> None:
+        text = SWEEP.format(name=NAME, python=sys.executable, values=list(range(count)))
+        self.sweep_file.write_text(text)
+
+
+@dataclass
+class Mixer:
+    """Does the deeds of a schedule to a farm, and mends what they broke when their time has come."""
+
+    farm: MixedFarm
+    history: Recorder
+    runs: int
+    workers: int
+    _mend: list[tuple[float, str, Callable[[], object]]] = field(default_factory=list)
+    _frozen: set[int] = field(default_factory=set)
+    _clocks: list[subprocess.Popen[bytes]] = field(default_factory=list)
+    _orders: list[Deed] = field(default_factory=list)  # for the person, who does one thing at a time
+    _refused: bool = False  # the last edit of the sweep file has not reached the store
+    _over: threading.Event = field(default_factory=threading.Event)
+
+    def prepare(self) -> None:
+        """The project, its first sweep, and nobody at work."""
+        times = self.farm.times
+        timing = settings.Timing(beat=times["beat"], lease=times["lease"])
+        project.ensure(self.farm.store, "farm", timing)
+        (self.farm.code / "hostler.yaml").write_text(f"name: farm\nstore: {self.farm.url}\n")
+        (self.farm.code / "train.py").write_text(SCRIPT)
+        self.farm.write_sweep(self.runs)
+        done = self._said("sweep", str(self.farm.sweep_file), "--no-start", "-y")
+        assert done == 0, self.history.history.path.read_text()[-1000:]
+
+    def carry_out(self, deeds: Sequence[Deed], seconds: float) -> None:
+        """All deeds at their moments, then all mended, all resumed, and all ended."""
+        person = threading.Thread(target=self._person)
+        person.start()
+        try:
+            self.farm.tend(self.workers)
+            until(lambda: self.farm.processes(RUN), 120, why=self.farm.said)
+            begun = time.monotonic()
+            for deed in deeds:
+                self._wait(begun + deed.at)
+                self._do(deed)
+        finally:
+            self._over.set()
+            self._wait(max([when for when, _, _ in self._mend], default=0.0))
+            person.join()
+        self._finish(seconds)
+
+    def _wait(self, until: float) -> None:
+        while True:
+            self._mend_due(time.monotonic())
+            self.farm.tend(self.workers)
+            left = until - time.monotonic()
+            if left <= 0:
+                return
+            time.sleep(min(left, 0.1))
+
+    def _mend_due(self, now: float) -> None:
+        for row in [row for row in self._mend if row[0] <= now]:
+            self._mend.remove(row)
+            row[2]()
+            self.history.add("mended", thing=row[1])
+
+    def _do(self, deed: Deed) -> None:
+        self.history.add("deed", deed=vars(deed))
+        hurt = self.farm.times["lease"] * deed.amount
+        how: dict[str, Callable[[Deed, float], object]] = {
+            "kill": self._kill,
+            "freeze": self._freeze,
+            "clock": self._clock,
+            "full": self._full,
+            "read-only": self._read_only,
+            "eio": self._eio,
+            "person": lambda deed, _: self._orders.append(deed),
+        }
+        how.get(deed.kind, self._wire)(deed, hurt)
+
+    def _later(self, seconds: float, what: str, mend: Callable[[], object]) -> None:
+        self._mend.append((time.monotonic() + seconds, what, mend))
+
+    def _victim(self, deed: Deed) -> int | None:
+        victims = sorted(set(self.farm.processes(deed.what)) - self._frozen)
+        return victims[int(deed.pick * len(victims))] if victims else None
+
+    def _kill(self, deed: Deed, hurt: float) -> None:
+        pid = self._victim(deed)
+        if pid is not None:
+            send(pid, signal.SIGKILL)
+            self.history.add("killed", kind=deed.what, pid=pid)
+
+    def _freeze(self, deed: Deed, hurt: float) -> None:
+        pid = self._victim(deed)
+        if pid is None:
+            return
+
+        def goes_on() -> None:
+            self._frozen.discard(pid)
+            send(pid, signal.SIGCONT)
+
+        send(pid, signal.SIGSTOP)
+        self._frozen.add(pid)
+        self._later(hurt, f"{deed.what} {pid} goes on", goes_on)
+        self.history.add("frozen", kind=deed.what, pid=pid, leases=deed.amount)
+
+    def _clock(self, deed: Deed, hurt: float) -> None:
+        """A worker starts with the right time; its clock jumps, or slows down, while it works."""
+        self._clocks = [parent for parent in self._clocks if parent.poll() is None]
+        if len(self._clocks) >= CLOCKS or not Path(FAKETIME).exists():
+            return
+        file = self.farm.folder / f"clock-{len(list(self.farm.folder.glob('clock-*')))}"
+        file.write_text("+0\n")
+        surroundings = {
+            "LD_PRELOAD": FAKETIME,
+            "FAKETIME_TIMESTAMP_FILE": str(file),
+            "FAKETIME_CACHE_DURATION": "1",
+            "FAKETIME_DONT_FAKE_MONOTONIC": "1",
+        }
+        hours = {"ahead": f"+{deed.amount}h", "back": f"-{deed.amount}h", "half": "+0 x0.5"}[deed.what]
+        self._clocks.append(self.farm.start(surroundings=surroundings))
+        self._later(2.0, f"clock is set {hours}", lambda: file.write_text(f"{hours}\n"))
+
+    def _full(self, deed: Deed, hurt: float) -> None:
+        if self.farm.disk:
+            self.farm.disk.fill()
+            self._later(hurt, "disk has room", self.farm.disk.free)
+
+    def _read_only(self, deed: Deed, hurt: float) -> None:
+        if self.farm.disk:
+            done = any(self.farm.disk.remount("ro") or time.sleep(0.01) for _ in range(50))
+            self.history.add("read-only", done=done)
+            self._later(hurt, "disk can be written to", self.farm.disk.free)
+
+    def _eio(self, deed: Deed, hurt: float) -> None:
+        self.farm.flag.touch()
+        self._later(hurt, "disk is whole", lambda: self.farm.flag.unlink(missing_ok=True))
+
+    def _wire(self, deed: Deed, hurt: float) -> None:
+        wire = self.farm.wires[int(deed.pick * len(self.farm.wires))]
+        rng, lock = random.Random(deed.pick), threading.Lock()
+        faults = {
+            "cut": ([Fault.DROP_BEFORE], 1.0),
+            "delay": ([Fault.SLOW_BEFORE, Fault.SLOW_AFTER], 0.5),
+            "lost": ([Fault.DROP_AFTER, Fault.LOSE_503, Fault.LOSE_500], 0.3),
+            "busy": ([Fault.REFUSE_429 if deed.what == "429" else Fault.REFUSE_503], 0.5),
+        }
+        among, share = faults[deed.kind]
+
+        def choose(method: str, path: str) -> Fault | None:
+            with lock:
+                return rng.choice(among) if rng.random() < share else None
+
+        wire.delay = 2.0
+        wire.choose = choose
+        self._later(hurt, f"wire is whole after {deed.kind}", lambda: setattr(wire, "choose", _passes))
+
+    def _person(self) -> None:
+        while not self._over.is_set() or self._orders:
+            if not self._orders:
+                self._over.wait(0.1)
+                continue
+            deed = self._orders.pop(0)
+            if deed.what == "edit":
+                self.runs += 1
+                self.farm.write_sweep(self.runs)
+                self._refused = self._said("sweep", str(self.farm.sweep_file), "--no-start", "-y") != 0
+                continue
+            name = f"{NAME}/{int(deed.pick * self.runs)}"
+            more = {"resume": ["--no-start", "-y"], "retry": ["--fresh", "--no-start", "-y"]}
+            self._said(*deed.what.split(), name, *more.get(deed.what, []))
+
+    def _said(self, *words: str) -> int:
+        return self.history.person(*words, cwd=self.farm.code)
+
+    def _finish(self, seconds: float) -> None:
+        """What a person does in the end: the last sweep file once more, and resume until all are done."""
+        deadline, asked = time.monotonic() + seconds, 0.0
+        if self._refused:
+            assert self._said("sweep", str(self.farm.sweep_file), "--no-start", "-y") == 0
+        while open_runs := self.open_states():
+            assert time.monotonic() < deadline, f"still {open_runs}\n{self.farm.said()}"
+            self.farm.tend(self.workers)
+            if set(open_runs) & {"stopped", "paused"} and time.monotonic() > asked:
+                self._said("resume", NAME, "--no-start", "-y")
+                asked = time.monotonic() + 3.0
+            time.sleep(0.3)
+        with ExitStack() as stack:
+            stack.callback(self.farm.start().wait, 120)
+            for parent in self.farm.parents:
+                stack.callback(parent.wait, max(1.0, deadline - time.monotonic()))
+
+    def open_states(self) -> list[str]:
+        """States of the runs that have not ended for good."""
+        found = [row.state for row in rows(self.farm.store)]
+        return [state for state in found if state not in ("done", "failed", "diverged")]
+
+    def expected(self) -> dict[str, Sequence[str]]:
+        """Every run that was submitted, by number, and its arguments."""
+        rows = json.loads(self.history.hostler("status", NAME, "--json", cwd=self.farm.code).stdout)
+        words = {row["id"]: ("--i", str(row["params"]["i"])) for row in rows}
+        assert sorted(int(word) for _, word in words.values()) == list(range(self.runs)), words
+        return words
+
+    def judged(self) -> list[str]:
+        words = self.expected()
+        self.history.expect(undisturbed(SCRIPT, self.farm.folder / "undisturbed", words))
+        return self.history.close(list(words), self.farm.cache, self.farm.folder / "tmp")
+
+
+def _passes(method: str, path: str) -> None:
+    return None

@@ -1,0 +1,57 @@
+"""Schedules of faults: the same from the same seed, and halved until nothing smaller fails."""
+
+from __future__ import annotations
+
+import datetime
+from pathlib import Path
+
+import pytest
+from schedule import BUCKET, FOLDER, KINDS, chosen, command, schedule, seed_of_commit, smallest
+
+
+@pytest.mark.parametrize("place", [FOLDER, BUCKET])
+def test_schedule_of_a_seed_is_the_same_each_time(place: str) -> None:
+    first = schedule(17, place, 10.0, 40)
+    assert first == schedule(17, place, 10.0, 40) != schedule(18, place, 10.0, 40)
+    assert list(first) == sorted(first, key=lambda deed: deed.at)
+    assert all(0 <= deed.at <= 10 and 0.1 <= deed.amount <= 12 and 0 <= deed.pick < 1 for deed in first)
+
+
+@pytest.mark.parametrize("place", [FOLDER, BUCKET])
+def test_every_kind_of_fault_comes_up_in_some_seed(place: str) -> None:
+    met = {deed.kind for seed in range(20) for deed in schedule(seed, place, 10.0, 20)}
+    assert met == set(KINDS[place])
+
+
+@pytest.mark.parametrize("guilty", [0, 6, 19])
+def test_one_guilty_deed_is_named_alone(guilty: int) -> None:
+    assert smallest(20, lambda part: guilty in part) == range(guilty, guilty + 1)
+
+
+def test_two_guilty_deeds_stay_together() -> None:
+    tried: list[range] = []
+
+    def fails(part: range) -> bool:
+        tried.append(part)
+        return 2 in part and 5 in part
+
+    assert smallest(16, fails) == range(8)
+    assert tried == [range(8), range(4), range(4, 8)]
+
+
+def test_a_failure_that_does_not_repeat_stays_whole() -> None:
+    assert smallest(10, lambda part: False) == range(10)
+
+
+def test_command_to_type_leads_to_the_same_deeds() -> None:
+    deeds = schedule(17, FOLDER, 10.0, 20)
+    line = command("tests/history/test_mixed_faults.py", 17, range(4, 7))
+    assert line == (
+        "HOSTLER_SEED=17 HOSTLER_DEEDS=4:7 .venv/bin/python -m pytest tests/history/test_mixed_faults.py"
+    )
+    assert chosen(deeds, "4:7") == deeds[4:7] and chosen(deeds, None) == deeds
+
+
+def test_seed_without_git_changes_with_the_day(tmp_path: Path) -> None:
+    days = [seed_of_commit(tmp_path, datetime.date(2026, 11, day)) for day in (1, 2)]
+    assert days[1] == days[0] + 1

@@ -1,0 +1,114 @@
+"""Faults mixed at random by a seed, one truth afterwards; a failure names its smallest part to try again."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+
+import proxy
+import pytest
+import schedule
+from killer import TIMES
+from mixed import NAME, MixedFarm, Mixer, small_disk
+from recorder import Recorder
+from schedule import BUCKET, FOLDER, Deed
+
+ROOT = Path(__file__).parents[2]
+HERE = "tests/history/test_mixed_faults.py"
+SHRINKING = 400.0  # seconds after which no further half is tried
+
+
+@contextmanager
+def mixed_farm(place: str, folder: Path, url: str | None, endpoint: str | None) -> Iterator[MixedFarm]:
+    """A farm on a small disk of its own, or behind two wires to a bucket."""
+    with ExitStack() as stack:
+        if place == FOLDER:
+            disk = stack.enter_context(small_disk(folder / "disk"))
+            room = {"HOSTLER_DISK_MIN": "1000"}
+            times = {**TIMES, "lease": 2.0}
+            made = MixedFarm(str(folder / "disk" / "store"), folder / "farm", times, room, disk=disk)
+        else:
+            wires = [stack.enter_context(proxy.running(str(endpoint))) for _ in range(2)]
+            times = {**TIMES, "lease": 6.0}
+            made = MixedFarm(str(url), folder / "farm", times, wires=wires)
+        stack.callback(made.end)
+        yield made
+
+
+def suffer(
+    deeds: Sequence[Deed], folder: Path, place: str, runs: int, workers: int, server: Sequence[str | None]
+) -> list[str]:
+    """Violations after these deeds."""
+    folder.mkdir(parents=True)
+    with mixed_farm(place, folder, *server) as made:
+        recorder = Recorder(made.url, folder / "evidence", NAME, made.environ)
+        made.history = recorder
+        mixer = Mixer(made, recorder, runs, workers)
+        mixer.prepare()
+        try:
+            with recorder:
+                mixer.carry_out(deeds, seconds=180.0)
+        except AssertionError as error:
+            return [f"not finished: {error}"]
+        return mixer.judged()
+
+
+def dose(
+    folder: Path, place: str, seed: int, *, runs: int, workers: int, seconds: float, count: int,
+    server: Sequence[str | None] = (None, None), test: str = HERE,
+) -> None:  # fmt: skip
+    """One schedule; where it fails, its halves, and the command of the smallest part that still does."""
+    seed = int(os.environ.get("HOSTLER_SEED", seed))
+    whole = schedule.schedule(seed, place, seconds, count)
+    deeds = schedule.chosen(whole, os.environ.get("HOSTLER_DEEDS"))
+    print(f"{len(deeds)} deeds: {schedule.command(test, seed)}")
+    found = suffer(deeds, folder / "whole", place, runs, workers, server)
+    if not found:
+        return
+    deadline = time.monotonic() + SHRINKING
+
+    def fails(part: range) -> bool:
+        if time.monotonic() > deadline:
+            return False
+        name = folder / f"{part.start}-{part.stop}"
+        chosen = deeds[part.start : part.stop]
+        return bool(suffer(chosen, name, place, runs, workers, server))
+
+    part = schedule.smallest(len(deeds), fails) if len(deeds) == len(whole) else None
+    lines = [*found, "", *map(str, deeds if part is None else deeds[part.start : part.stop])]
+    pytest.fail("\n".join([*lines, "again: " + schedule.command(test, seed, part)]), pytrace=False)
+
+
+@pytest.mark.timeout(900)
+def test_runs_survive_a_few_mixed_faults(tmp_path: Path) -> None:
+    dose(tmp_path, FOLDER, 1, runs=6, workers=2, seconds=5.0, count=10)
+
+
+@pytest.mark.soak
+@pytest.mark.timeout(900)
+def test_runs_survive_the_faults_of_this_commits_seed(tmp_path: Path) -> None:
+    seed = schedule.seed_of_commit(ROOT)
+    dose(tmp_path, FOLDER, seed, runs=6, workers=2, seconds=5.0, count=10)
+
+
+@pytest.mark.soak
+@pytest.mark.timeout(1800)
+@pytest.mark.parametrize("seed", [1, 2, 3, 4])
+def test_runs_survive_mixed_faults_long_in_a_folder(tmp_path: Path, seed: int) -> None:
+    name = f"{HERE}::test_runs_survive_mixed_faults_long_in_a_folder[{seed}]"
+    dose(tmp_path, FOLDER, seed, runs=30, workers=4, seconds=30.0, count=60, test=name)
+
+
+@pytest.mark.soak
+@pytest.mark.real
+@pytest.mark.timeout(1800)
+@pytest.mark.parametrize("seed", [1, 2, 3, 4])
+def test_runs_survive_mixed_faults_long_in_a_real_bucket(
+    tmp_path: Path, seed: int, seaweed_store_url: str, seaweed_url: str
+) -> None:
+    name = f"{HERE}::test_runs_survive_mixed_faults_long_in_a_real_bucket[{seed}]"
+    server = (seaweed_store_url, seaweed_url)
+    dose(tmp_path, BUCKET, seed, runs=30, workers=4, seconds=30.0, count=60, server=server, test=name)

@@ -1,0 +1,63 @@
+"""Runs the suite, several tests at a time, then once more, one by one, the few tests that failed.
+
+Several tests at a time on two cores starve each other now and then, and a test that kills things by the
+clock can fail of that alone. A test that fails again on an idle machine fails the suite. One that passes is
+printed as unsteady, below its first failure: find out whether the product or the test is at fault. More
+failures than AGAIN are never the machine's fault, and none of them is tried again.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+import pytest
+
+AT_ONCE = "3"
+AGAIN = 8
+TESTS_FAILED = 1  # pytest's exit code; any other is not about tests
+LISTING = "--listing"
+
+
+class Failures:
+    """A plugin of pytest's that lists the names of what failed: tests, and files that cannot be imported."""
+
+    def __init__(self, path: str) -> None:
+        self._path = path
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport | pytest.CollectReport) -> None:
+        if report.failed:
+            with open(self._path, "a") as names:
+                names.write(f"{report.nodeid}\n")
+
+    pytest_collectreport = pytest_runtest_logreport
+
+
+def run_pytest(words: list[str]) -> tuple[int, list[str]]:
+    """Exit code and failures of pytest, in a process of its own."""
+    with tempfile.NamedTemporaryFile("r") as failed:
+        command = [sys.executable, __file__, LISTING, failed.name, "-m", "not soak", *words]
+        code = subprocess.run(command).returncode
+        return code, list(dict.fromkeys(failed.read().splitlines()))
+
+
+def main(words: list[str]) -> int:
+    code, failed = run_pytest(["-n", AT_ONCE, "--dist", "worksteal", *words])
+    if code != TESTS_FAILED or not 0 < len(failed) <= AGAIN:
+        return code
+    print(f"\n{len(failed)} failed with others beside them; now one by one:", flush=True)
+    code, still = run_pytest(failed)
+    if code in (0, TESTS_FAILED):
+        for name in failed:
+            if name not in still:
+                print(f"unsteady: {name}")
+    return code
+
+
+if __name__ == "__main__":
+    if sys.argv[1:2] == [LISTING]:
+        sys.path.insert(0, str(Path.cwd()))  # as `python -m pytest` does
+        sys.exit(pytest.main(sys.argv[3:], plugins=[Failures(sys.argv[2])]))
+    sys.exit(main(sys.argv[1:] or ["tests"]))

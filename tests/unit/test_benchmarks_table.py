@@ -1,0 +1,59 @@
+"""The table of the benchmarks: a missed bound, or nothing measured, is exit code 1."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+FOLDER = Path(__file__).parents[2] / "benchmarks"
+FRAMES = 1000 / 50  # milliseconds of a frame at 50 frames a second
+
+
+@pytest.fixture
+def run(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
+    monkeypatch.syspath_prepend(FOLDER)
+    for name in ("run", "row", "bench_dashboard"):
+        monkeypatch.delitem(sys.modules, name, raising=False)
+    import run
+
+    return run
+
+
+@pytest.mark.parametrize(("view", "code", "word"), [(0.29, 0, "kept"), (0.31, 1, "MISSED")])
+def test_dashboard_beyond_a_bound_ends_with_one(
+    run: ModuleType,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    view: float,
+    code: int,
+    word: str,
+) -> None:
+    import bench_dashboard
+
+    measured = (view, 0.9, 1.2, 30.0, 90.0, 200.0)
+    rows = bench_dashboard.rows([measured], [(FRAMES, 9.0, 14.0)])
+    monkeypatch.setattr(bench_dashboard, "main", lambda: rows)
+    assert run.main(["bench_dashboard"]) == code
+    first = capsys.readouterr().out.splitlines()[2]
+    assert "first view of 10000 runs" in first and word in first
+
+
+@pytest.mark.parametrize("n", [0, 3, 6])
+def test_dashboard_bounds_are_view_filter_and_frame(run: ModuleType, n: int) -> None:
+    import bench_dashboard
+
+    measured, moved = [0.3, 0.9, 1.2, 30.0, 90.0, 200.0], [FRAMES, 9.0, 14.0]
+    assert all(row.kept for row in bench_dashboard.rows([measured], [moved]))
+    (measured if n < 6 else moved)[n % 6] *= 1.01
+    missed = [row.name for row in bench_dashboard.rows([measured], [moved]) if not row.kept]
+    assert len(missed) == 1 and ("first view", "", "", "filter", "", "", "a frame")[n] in missed[0]
+
+
+def test_nothing_measured_ends_with_one(run: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
+    import bench_dashboard
+
+    monkeypatch.setattr(bench_dashboard, "main", list)
+    assert run.main(["bench_dashboard"]) == 1

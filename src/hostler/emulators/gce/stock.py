@@ -14,6 +14,7 @@ ALL_GPUS = "GPUS_ALL_REGIONS"
 PROJECT_LIMITS = {ALL_GPUS: 64.0, "NETWORKS": 15.0, "IMAGES": 2000.0}
 REGION_LIMITS = {"CPUS": 2400.0, "PREEMPTIBLE_CPUS": 2400.0, "INSTANCES": 6000.0, "DISKS_TOTAL_GB": 102400.0}
 GPU_LIMIT = 64.0
+EARLY = "PREEMPTIBLE_"  # before the name of a spot machine's quota
 
 
 @dataclass(frozen=True)
@@ -28,7 +29,7 @@ class Need:
 
     def metrics(self) -> dict[str, float]:
         """By name of the regional quota."""
-        early = "PREEMPTIBLE_" if self.spot else ""
+        early = EARLY if self.spot else ""
         taken = {f"{early}CPUS": float(self.machine.cpus), "INSTANCES": 1.0, "DISKS_TOTAL_GB": self.disk_gb}
         for kind, count in self.accelerators:
             taken[early + gpu_metric(kind)] = float(count)
@@ -76,15 +77,24 @@ class Stock:
 
     def _over_quota(self, need: Need, there: list[Need]) -> Failure | None:
         region = region_of(need.zone)
-        near = [one for one in there if region_of(one.zone) == region]
-        for metric, amount in need.metrics().items():
+        near = [self._counted(one) for one in there if region_of(one.zone) == region]
+        for metric, amount in self._counted(need).items():
             limit = self.limit(region, metric)
-            if amount and sum(one.metrics().get(metric, 0.0) for one in near) + amount > limit:
+            if amount and sum(one.get(metric, 0.0) for one in near) + amount > limit:
                 return _exceeded(metric, limit, f"in region {region}", {"region": region})
         limit, gpus = self.limit("", ALL_GPUS), need.gpus()
         if gpus and sum(one.gpus() for one in there) + gpus > limit:
             return _exceeded(ALL_GPUS, limit, "globally", {"global": "global"})
         return None
+
+
+    def _counted(self, need: Need) -> dict[str, float]:
+        """A project without a quota for spot machines pays for them with that of other machines."""
+        region = region_of(need.zone)
+        return {
+            metric if self.limit(region, metric) else metric.removeprefix(EARLY): amount
+            for metric, amount in need.metrics().items()
+        }
 
 
 def gpu_metric(kind: str) -> str:

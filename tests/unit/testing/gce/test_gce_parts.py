@@ -76,6 +76,10 @@ def test_full_zone_and_full_quota_refuse_the_next_machine() -> None:
     assert stock.refuse(need("us-east1-b"), [need()]) is None
     near = stock.refuse(need(ZONES[1]), [need()])
     assert near is not None and "PREEMPTIBLE_CPUS" in near.message
+    stock = Stock(limits={("us-central1", "PREEMPTIBLE_CPUS"): 0.0, ("us-central1", "CPUS"): 4.0})
+    assert stock.refuse(need(), []) is None
+    plain = stock.refuse(need(ZONES[1]), [need()])
+    assert plain is not None and "'CPUS'" in plain.message
 
 
 @pytest.mark.parametrize(

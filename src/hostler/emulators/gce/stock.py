@@ -87,7 +87,6 @@ class Stock:
             return _exceeded(ALL_GPUS, limit, "globally", {"global": "global"})
         return None
 
-
     def _counted(self, need: Need) -> dict[str, float]:
         """A project without a quota for spot machines pays for them with that of other machines."""
         region = region_of(need.zone)

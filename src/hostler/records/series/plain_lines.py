@@ -25,6 +25,7 @@ from typing import NamedTuple
 from hostler.records.series.metric_names import (
     END,
     FLOAT,
+    LINKS,
     NOISE,
     NUMBER,
     PHASES,
@@ -67,9 +68,6 @@ _PARTS = re.compile(
 )
 # A number of a line that another may stand in for: not in a name, its sign aside.
 _TOKEN = re.compile(r"(?<![\w.@])(?<![\w.@/][-+])(\d+(?:\.\d+)?(?:[eE][-+]?\d+)?)(?![\d.@])")
-_LINKS = frozenset(
-    "after and at below by for from in is of on or over since than to vs was with".split()
-)  # prose
 _JOINED = frozenset((",", ":", ".", "-"))  # between two of them: a date, a clock, thousands
 
 Span = tuple[int, int]
@@ -216,7 +214,7 @@ class _Line:
         name = " ".join(words)
         if self._is_stepped or self._barred:
             known = words[0] in (*NOISE, "lr", "mfu") or is_rate(name) or is_metric(name, weak=True)
-            return known or (self._is_stepped and self._holds_metric() and words[0] not in _LINKS)
+            return known or (self._is_stepped and self._holds_metric() and words[0] not in LINKS)
         is_all = match.start() == self._begin and match.end() == len(self._text)
         return is_all and "_" in name and is_metric(name) and bool(FLOAT.search(match["value"] or ""))
 

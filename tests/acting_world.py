@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 
+import known_python
 from hostler import proctable
 from hostler.cli.terminal import named_rows, output
 from hostler.records.rows import rows
@@ -161,6 +162,7 @@ def make_world(tmp_path: Path, name: str = "project") -> World:
     folder.mkdir()
     temporary = tmp_path / "tmp"
     temporary.mkdir()
+    known_python.give(tmp_path / "cache")
     inherited = {k: v for k, v in os.environ.items() if not k.startswith(("HOSTLER_", "XDG_"))}
     env = {
         **inherited,

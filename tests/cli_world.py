@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import known_python
 from hostler.records.rows import rows
 from hostler.store import open_store
 
@@ -69,6 +70,7 @@ class World:
         for folder in (self.folder, self._private / "tmp"):
             folder.mkdir(parents=True)
         self.write("train.py", TRAIN)
+        known_python.give(self._private / "cache")
         kept = {k: v for k, v in os.environ.items() if not k.startswith(FOREIGN)}
         self.env = {
             **kept,

@@ -16,6 +16,7 @@ from hypothesis import HealthCheck, settings
 
 sys.path.insert(0, str(Path(__file__).parent))
 
+import dealing
 import servers
 import sshhosts
 import torchvision_here
@@ -44,6 +45,15 @@ def pytest_configure() -> None:
     for number in (signal.SIGINT, signal.SIGQUIT, signal.SIGHUP):
         if signal.getsignal(number) is signal.SIG_IGN:
             signal.signal(number, signal.default_int_handler if number == signal.SIGINT else signal.SIG_DFL)
+
+
+@pytest.hookimpl(trylast=True)  # those that are left out are gone
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """With several workers, each begins with its share of the slow ones."""
+    workers = int(getattr(config, "workerinput", {}).get("workercount", 1))
+    if workers > 1:
+        files = [item.nodeid.partition("::")[0] for item in items]
+        items[:] = [items[place] for place in dealing.dealt(files, workers)]
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:

@@ -8,6 +8,7 @@ failures than AGAIN are never the machine's fault, and none of them is tried aga
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 import tempfile
@@ -15,7 +16,7 @@ from pathlib import Path
 
 import pytest
 
-AT_ONCE = "3"
+AT_ONCE = "5"  # tests wait more than they compute
 AGAIN = 8
 TESTS_FAILED = 1  # pytest's exit code; any other is not about tests
 LISTING = "--listing"
@@ -39,8 +40,13 @@ def run_pytest(words: list[str]) -> tuple[int, list[str]]:
     """Exit code and failures of pytest, in a process of its own."""
     with tempfile.NamedTemporaryFile("r") as failed:
         command = [sys.executable, __file__, LISTING, failed.name, "-m", "not soak", *words]
-        code = subprocess.run(command).returncode
+        code = subprocess.run(command, env=_environ()).returncode
         return code, list(dict.fromkeys(failed.read().splitlines()))
+
+
+def _environ() -> dict[str, str]:
+    """Where Python writes no bytecode, each worker would compile all tests anew: half a minute."""
+    return {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
 
 
 def main(words: list[str]) -> int:

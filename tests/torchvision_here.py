@@ -3,23 +3,18 @@
 torchvision describes two operators of its compiled part, and cannot be imported where that part cannot be
 loaded. This defines them, empty, the moment torchvision is asked for, and only where the part does not load:
 pictures, data sets and models need neither. As a program it makes the interpreter that runs it do so always,
-for whatever a test starts.
+for whatever a test starts. Each of its processes pays for what is imported here, so that is next to nothing.
 """
 
 from __future__ import annotations
 
-import importlib.abc
-import importlib.util
-import shutil
 import sys
-import sysconfig
-from pathlib import Path
 
 OPERATORS = ("nms", "qnms")
 KEPT = []  # a library's operators go with it
 
 
-class BeforeTorchvision(importlib.abc.MetaPathFinder):
+class BeforeTorchvision:
     def find_spec(self, name, path=None, target=None):  # type: ignore[no-untyped-def]
         if name == "torchvision":
             sys.meta_path.remove(self)
@@ -28,6 +23,9 @@ class BeforeTorchvision(importlib.abc.MetaPathFinder):
 
 
 def define_where_missing() -> None:
+    import importlib.util
+    from pathlib import Path
+
     spec = importlib.util.find_spec("torchvision")
     if spec is None or spec.origin is None:
         return
@@ -51,6 +49,11 @@ def watch() -> None:
 
 
 if __name__ == "__main__":
+    import shutil
+    import sysconfig
+    from pathlib import Path
+
     place = Path(sysconfig.get_path("purelib"))
+    (place / "torchvision_here.py").unlink(missing_ok=True)
     shutil.copy(__file__, place / "torchvision_here.py")
     (place / "torchvision_here.pth").write_text("import torchvision_here; torchvision_here.watch()\n")

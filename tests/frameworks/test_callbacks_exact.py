@@ -182,9 +182,9 @@ json.dump({"weights": hashlib.sha256(model.estimator.coef_.tobytes()).hexdigest(
 ALL = {
     "transformers": (TRANSFORMERS, f"{TORCH},transformers,accelerate,transformers.trainer", 16),
     "lightning": (LIGHTNING, f"{TORCH},lightning", 24),
-    "keras": (KERAS, "torch", 24),
+    "keras": (KERAS, f"{TORCH},keras", 24),
     "xgboost": (XGBOOST, "xgboost", 12),
-    "lightgbm": (LIGHTGBM, "numpy", 12),
+    "lightgbm": (LIGHTGBM, "lightgbm", 12),
     "sklearn": (SKLEARN, "sklearn.linear_model", 12),
 }
 RESUMED = {
@@ -198,7 +198,10 @@ RESUMED = {
 
 
 @pytest.mark.parametrize("name", ALL)
-def test_randomly_killed_training_ends_as_the_undisturbed_one(name: str, tmp_path: Path) -> None:
+def test_randomly_killed_training_ends_as_the_undisturbed_one(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("KERAS_BACKEND", "torch")  # before the parent of all attempts imports it
     script, imports, naps = ALL[name]
     script += f'open("resumed", "w").write("yes" if {RESUMED[name]} else "no")\n'
     calm, killed = carry_out(tmp_path, script, kills=3, naps=naps, seed=3, imports=imports)

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+
+from dealing import dealt
 
 SUITE = Path(__file__).parent.parent / "suite.py"
 
@@ -21,10 +24,12 @@ def test_steady(): pass
 """
 
 
-def run_suite(folder: Path, source: str) -> subprocess.CompletedProcess[str]:
+def run_suite(folder: Path, source: str, **variables: str) -> subprocess.CompletedProcess[str]:
     (folder / "test_these.py").write_text(source)
-    command = [sys.executable, str(SUITE), "-p", "no:cacheprovider", "-q", "."]
-    return subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=120)
+    command = [sys.executable, str(SUITE), "-p", "xdist", "-p", "no:cacheprovider", "-n", "2", "-q", "."]
+    # What others plug into pytest takes a second to load.
+    given = {**os.environ, "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1", **variables}
+    return subprocess.run(command, cwd=folder, env=given, capture_output=True, text=True, timeout=120)
 
 
 def test_test_that_passes_alone_is_named_unsteady(tmp_path: Path) -> None:
@@ -54,3 +59,24 @@ def test_many_failures_are_not_tried_again(tmp_path: Path) -> None:
         tmp_path, "import pytest\n@pytest.mark.parametrize('n', range(9))\ndef test_x(n): assert 0"
     )
     assert ran.returncode == 1 and "one by one" not in ran.stdout
+
+
+def test_each_worker_begins_with_its_share_of_slow_files_and_ends_with_quick_ones() -> None:
+    files = ["tests/faults/a"] * 3 + ["tests/unit/b"] * 5 + ["tests/walks/c"] * 2 + ["tests/unit/d"] * 2
+    order = dealt(files, 2)
+    assert sorted(order) == list(range(len(files)))
+    one, other = ([files[place][-1] for place in half] for half in (order[:6], order[6:]))
+    assert (one, other) == (list("aaabbb"), list("ccbbdd"))
+
+
+@pytest.mark.parametrize("workers", [1, 2, 5, 40])
+def test_dealing_loses_and_repeats_no_test(workers: int) -> None:
+    files = [f"tests/{('walks', 'unit')[n % 3 > 0]}/test_{n % 7}.py" for n in range(31)]
+    order = dealt(files, workers)
+    assert sorted(order) == list(range(31))
+
+
+def test_workers_share_the_bytecode_of_tests_even_where_python_writes_none(tmp_path: Path) -> None:
+    source = "import sys\ndef test_it(): assert not sys.dont_write_bytecode"
+    ran = run_suite(tmp_path, source, PYTHONDONTWRITEBYTECODE="1")
+    assert ran.returncode == 0, ran.stdout

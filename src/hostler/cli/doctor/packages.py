@@ -23,6 +23,7 @@ EXTRAS = {  # what people install by name, and for what; those for developers ar
     "vision": "its pictures",
     "hydra": "its multiruns on a fleet",
     "notebooks": "hostler.sweep with functions of notebook cells",
+    "mcp": "hostler mcp, for assistants",
     "text": "its language models",
     "clip": "its CLIP models",
     "tfds": "its TensorFlow data sets",

@@ -134,7 +134,7 @@ def test_read_only_server_refuses_actions_and_files_outside(folder: Path) -> Non
 async def _bad_input(folder: Path) -> None:
     from mcp import MCPError
 
-    async with session(folder) as (client, ask, refused):
+    async with session(folder) as (client, _ask, refused):
         names = {tool.name for tool in (await client.list_tools()).tools}
         assert "plan" in names and not names & {"submit", "stop", "retry"}
         assert "--allow-actions" in await refused("submit", file="sweep.yaml")

@@ -45,6 +45,7 @@ VERBS = {
     "tag": "Give runs tags, or take them away.",
     "rm": "Put runs in the trash, after asking.",
     "pull": "Bring a run's checkpoint and outputs here.",
+    "push": "Push a run's weights, with a model card, to a hub, a bucket or a folder.",
     "df": "Write all runs as one table: CSV or Parquet.",
     "metrics": "Read metrics from the stored output of runs that have ended.",
     "mcp": "Serve an assistant (Model Context Protocol): sweeps, runs, logs, plans; actions only if allowed.",
@@ -72,7 +73,7 @@ GROUPS = {  # how --help shows them; each heading is a folder
     "Look": ("status", "show", "logs", "attach", "wait", "errors", "best", "diff", "cost"),
     "See": ("ui", "report", "plot", "df", "metrics", "export", "mcp"),
     "Steer": ("stop", "pause", "resume", "retry", "parallel", "tag", "rm"),
-    "Keep": ("pull", "archive", "gc"),
+    "Keep": ("pull", "push", "archive", "gc"),
     "Machines": ("up", "down", "ssh", "sync", "notebook", "image", "prices", "worker"),
 }
 ALIASES = {"ps": "status"}

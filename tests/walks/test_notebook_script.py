@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import subprocess
 import sys
@@ -56,8 +55,8 @@ def test_notebook_runs_with_parameters_and_keeps_its_outputs(folder: Path, tmp_p
     found = outputs.newest(store, row.id)
     assert found is not None
     outputs.fetch(store, row.id, found[1], tmp_path / "left")
-    book = json.loads((tmp_path / "left" / "train.ipynb").read_text())
-    assert book["cells"][1]["source"] == "lr = 2" and book["cells"][2]["outputs"][0]["text"].count("acc") == 3
+    book = nbformat.read(tmp_path / "left" / "train.ipynb", as_version=4)
+    assert book.cells[1].source == "lr = 2" and book.cells[2].outputs[0].text.count("acc") == 3
 
     failed = hostler(folder, "run", "train.ipynb", "--lr", "7")
     assert failed.returncode == 1 and "ValueError: too high" in failed.stdout + failed.stderr

@@ -7,6 +7,7 @@ the file where no worker started it.
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import signal
@@ -50,7 +51,7 @@ def _execute(path: Path, params: dict[str, Any]) -> int:
         raise MachineError(
             f"a notebook needs the package {error.name}", hint="pip install 'hostler[notebooks]'"
         ) from None
-    book, kept = nbformat.from_dict(made), _kept(path)
+    book, kept = nbformat.reads(json.dumps(made), as_version=4), _kept(path)
 
     class Client(nbclient.NotebookClient):  # type: ignore[misc]
         def output(self, outs: Any, msg: Any, display_id: Any, cell_index: Any) -> Any:

@@ -76,7 +76,7 @@ def injected(book: Mapping[str, Any], params: Mapping[str, Any], name: str) -> d
             hint = did_you_mean(one, given or (), f"it has: {', '.join(given or ()) or 'none'}")
             raise UsageError(f"the cell of parameters of {name} has no {one!r}", hint=hint)
     source = "\n".join(f"{one} = {part!r}" for one, part in params.items())
-    cell = {
+    cell: dict[str, Any] = {
         "cell_type": "code",
         "id": "hostler-parameters",
         "metadata": {"tags": [INJECTED]},

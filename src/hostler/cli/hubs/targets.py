@@ -22,7 +22,9 @@ LOGIN = "hf auth login, or HF_TOKEN"
 class Target(Protocol):
     """A place for files."""
 
-    shown: str  # as a person is asked about it
+    @property
+    def shown(self) -> str:
+        """The place, as a person is asked about it."""
 
     def check(self) -> None:
         """Raise what is known to be wrong before anything is fetched."""
@@ -61,7 +63,8 @@ class _Hub:
             raise MachineError("no token for the hub", hint=LOGIN)
 
     def there(self, names: Collection[str]) -> list[str]:
-        return self._asked(lambda api: self._listed(api, names))
+        found: list[str] = self._asked(lambda api: self._listed(api, names))
+        return found
 
     def _listed(self, api: Any, names: Collection[str]) -> list[str]:
         if not api.repo_exists(self.name):
@@ -69,7 +72,8 @@ class _Hub:
         return sorted(set(api.list_repo_files(self.name)) & set(names) - {".gitattributes"})
 
     def push(self, folder: Path, names: Collection[str], message: str) -> str:
-        return self._asked(lambda api: self._pushed(api, folder, message))
+        url: str = self._asked(lambda api: self._pushed(api, folder, message))
+        return url
 
     def _pushed(self, api: Any, folder: Path, message: str) -> str:
         api.create_repo(self.name, private=not self.public, exist_ok=True)

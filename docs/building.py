@@ -1,7 +1,8 @@
 """Brings into the site what lies outside docs/: README, architecture, changes, the READMEs of examples.
 
 A link between files of the repository leads somewhere on a code host and in the site: it is written for the
-first, and turned here into one for the second. Pages of `nav` that are not there are left out.
+first, and turned here into one for the second. Pages of `nav` that are not there are left out. `llms.txt`
+lists all pages for assistants, each with its first sentence.
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ ROOT_PAGES = {
 }
 FENCE = re.compile(r"(^```.*?^```)", re.MULTILINE | re.DOTALL)
 LINK = re.compile(r"\]\(([^)#\s:]+)((?:#[^)\s]*)?)\)")
+_first_lines: dict[str, str] = {}  # address of a page → its first sentence
 MADE = {"<!-- messages -->": messages, "<!-- packages -->": packages}
 
 
@@ -60,6 +62,33 @@ def on_page_markdown(markdown: str, page: Any, config: Any, files: Files) -> str
         piece if n % 2 else LINK.sub(lambda found: _link(found, source, uri), piece)
         for n, piece in enumerate(pieces)
     )
+
+
+def on_page_content(html: str, page: Any, config: Any, files: Files) -> None:
+    _first_lines[page.file.src_uri] = _sentence(page.markdown or "")
+
+
+def on_env(env: Any, config: Any, files: Files) -> None:
+    """Write llms.txt (https://llmstxt.org): a heading for each part of the site, a line for each page."""
+    by_uri = {file.src_uri: file.page for file in files.documentation_pages() if file.page}
+    lines = [f"# {config.site_name}", "", f"> {config.site_description}"]
+    for title, names in (part for whole in config.nav for part in whole.items()):
+        lines += ["", f"## {title}", ""]
+        lines += [
+            f"- [{page.title}]({page.url}): {_first_lines[uri]}" for uri in names if (page := by_uri.get(uri))
+        ]
+    place = Path(config.site_dir) / "llms.txt"
+    place.parent.mkdir(parents=True, exist_ok=True)
+    place.write_text("\n".join(lines) + "\n")
+
+
+def _sentence(markdown: str) -> str:
+    """The first sentence of a page that is neither a heading, a table, code nor a picture; as plain text."""
+    pieces = FENCE.split(markdown)[::2]
+    paragraphs = [one.strip() for piece in pieces for one in re.split(r"\n\s*\n", piece)]
+    text = next((one for one in paragraphs if one and one[0] not in "#|<!>-*"), "")
+    text = re.sub(r"\[([^]]*)\]\([^)]*\)", r"\1", " ".join(text.split())).replace("**", "")
+    return re.split(r"(?<=[.:])\s", text, maxsplit=1)[0].rstrip(":")
 
 
 def _shown(names: list[str]) -> list[str]:

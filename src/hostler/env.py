@@ -231,6 +231,12 @@ def store_url() -> str | None:
     return os.environ.get(STORE)
 
 
+def hub() -> tuple[str, str | None]:
+    """Address of the hub that `hf://` means, and the token for it, if there is one."""
+    address = os.environ.get("HF_ENDPOINT") or "https://huggingface.co"
+    return address.rstrip("/"), os.environ.get("HF_TOKEN") or None
+
+
 def for_git(url: str, token: str | None) -> dict[str, str]:
     """This environment for one call of git that asks nobody and shows the token to that host alone.
 

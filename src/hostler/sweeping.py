@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 from hostler import env
 from hostler.backends.project_file import load_project, parse_sweep
 from hostler.backends.registry import HERE
-from hostler.errors import UsageError
+from hostler.errors import MissingError, UsageError
 from hostler.fleet import again, pending
 from hostler.fleet.function import Packed, name_of, pack
 from hostler.fleet.launcher import Launcher, is_served, sweep_launcher
@@ -26,11 +26,13 @@ from hostler.fleet.secrets import check_secrets
 from hostler.fleet.sweep import Swept, as_stored, draft_sweep, submit_sweep
 from hostler.records.rows import Row, rows
 from hostler.records.run import control, upstream
+from hostler.records.series.logs import LogReader
 from hostler.records.sweep import summary
 from hostler.spec.files.yaml12 import Document
 from hostler.spec.project import Project, default_project, find_project
 from hostler.spec.states import PAUSED, QUEUED, RUNNING
 from hostler.store import Store, open_store
+from hostler.terminal import visible
 from hostler.train.fused.offer import offered
 from hostler.worker.claim.room import at_a_time, offer
 
@@ -83,6 +85,33 @@ class Sweep:
             if row.state in (QUEUED, RUNNING, PAUSED):
                 control.stop(store, row.key)
 
+    def plot(self, kind: str = "results", **options: Any) -> Any:
+        """A plot of its runs, as `hostler plot` draws it; a notebook shows it. `options` are those of
+        `hostler.analysis.plots.draw`: metric, by, legend …"""
+        from hostler.analysis.plots import draw
+
+        return draw(self.store, kind, [self.name], **options)
+
+    def runs(self) -> list[SweepRun]:
+        """Its runs, each with its logs."""
+        return [SweepRun(row, self.store) for row in self.rows()]
+
+    def run(self, index: int) -> SweepRun:
+        """One of its runs."""
+        found = next((one for one in self.runs() if one.row.index == index), None)
+        if found is None:
+            raise MissingError(f"{self.name} has no run {index}", hint=f"hostler status {self.name}")
+        return found
+
+    def _ipython_display_(self) -> None:
+        """In a notebook a table that goes on as the sweep does."""
+        from hostler.analysis import live_table
+
+        if live_table.in_notebook():
+            live_table.show(self._repr_html_, self._goes_on)
+        else:
+            print(repr(self))
+
     def _repr_html_(self) -> str:
         """As Jupyter shows it."""
         from hostler.records import rich
@@ -95,6 +124,33 @@ class Sweep:
 
     def _goes_on(self) -> bool:
         return pending.goes_on(open_store(self.store), self.rows(), [self.name])
+
+
+@dataclass(frozen=True)
+class SweepRun:
+    """One run of a sweep."""
+
+    row: Row
+    store: str  # URL
+
+    def logs(self, tail: int | None = None) -> str:
+        """What its attempts have printed so far, or the last lines of it."""
+        pieces = LogReader(open_store(self.store), self.row.copy_of or self.row.id).read()
+        text = visible(b"".join(piece.data for piece in pieces).decode("utf-8", "replace"))
+        if tail is None:
+            return text
+        lines = text.splitlines(keepends=True)
+        return "".join(lines[max(0, len(lines) - tail) :])
+
+    def stop(self) -> None:
+        """Save and end it."""
+        control.stop(open_store(self.store), self.row.key)
+
+    def _repr_html_(self) -> str:
+        """As Jupyter shows it."""
+        from hostler.records import rich
+
+        return rich.of_run(self.row)
 
 
 def sweep(

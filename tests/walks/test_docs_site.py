@@ -60,6 +60,14 @@ def test_every_picture_that_a_page_shows_is_there(site: Path) -> None:
     assert shown > 50
 
 
+def test_llms_txt_lists_every_page_with_its_first_sentence(site: Path) -> None:
+    lines = (site / "llms.txt").read_text().splitlines()
+    listed = dict(re.findall(r"^- \[.+?\]\(([^)]+)\): (.*)$", "\n".join(lines), re.MULTILINE))
+    assert {f"{path.stem}.html" for path in ROOT.glob("docs/*.md")} <= set(listed)
+    assert all((site / name).is_file() for name in listed) and all(listed.values())
+    assert listed["assistants.html"].startswith("`hostler mcp` lets an assistant look at your runs")
+
+
 def test_search_finds_pages_without_a_server(site: Path) -> None:
     assert "money.html" in (site / "search" / "search_index.js").read_text()
 

@@ -13,6 +13,7 @@ names.py      names of columns; the best value of a metric
 tables.py     columns as pandas or polars
 export.py     frames as CSV or Parquet files
 live_folder.py  files of all runs in a folder, as they grow
+live_table.py   a table in a notebook that follows a sweep
 foreign.py    runs of tracking tools as rows of a frame
 codediff.py   code of two runs, file by file
 spend.py      money of fleets, reserved and spent

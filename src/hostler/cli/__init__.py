@@ -8,10 +8,12 @@ extras.py      says which package a verb lacks
 begin/         init, import, doctor, demo, completion
 run/           run, sweep, plan, simulate, train, drill
 look/          status, show, logs, best, diff, errors, cost, wait, attach
-see/           ui, df, plot, report, export
+see/           ui, df, plot, report, export, mcp
 steer/         stop, pause, resume, retry, parallel, tag, rm
-keep/          archive, pull, gc
+keep/          archive, pull, push, gc
 machines/      up, down, ssh, sync, notebook, image
+assistants/    the server of `hostler mcp`
+hubs/          model cards, and places that take them
 doctor/        the checks of `hostler doctor`
 terminal/      tables, colour, questions, following a run
 """

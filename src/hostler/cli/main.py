@@ -45,8 +45,10 @@ VERBS = {
     "tag": "Give runs tags, or take them away.",
     "rm": "Put runs in the trash, after asking.",
     "pull": "Bring a run's checkpoint and outputs here.",
+    "push": "Push a run's weights, with a model card, to a hub, a bucket or a folder.",
     "df": "Write all runs as one table: CSV or Parquet.",
     "metrics": "Read metrics from the stored output of runs that have ended.",
+    "mcp": "Serve an assistant (Model Context Protocol): sweeps, runs, logs, plans; actions only if allowed.",
     "export": "Copy past runs to TensorBoard, W&B, MLflow or Comet, never twice.",
     "archive": "Keep the best N models over all sweeps, with weights, curves and provenance.",
     "gc": "Remove checkpoints that nobody needs, after showing what and how much.",
@@ -69,9 +71,9 @@ GROUPS = {  # how --help shows them; each heading is a folder
     "Begin": ("init", "demo", "doctor", "import", "completion"),
     "Run": ("run", "sweep", "plan", "simulate", "train", "drill"),
     "Look": ("status", "show", "logs", "attach", "wait", "errors", "best", "diff", "cost"),
-    "See": ("ui", "report", "plot", "df", "metrics", "export"),
+    "See": ("ui", "report", "plot", "df", "metrics", "export", "mcp"),
     "Steer": ("stop", "pause", "resume", "retry", "parallel", "tag", "rm"),
-    "Keep": ("pull", "archive", "gc"),
+    "Keep": ("pull", "push", "archive", "gc"),
     "Machines": ("up", "down", "ssh", "sync", "notebook", "image", "prices", "worker"),
 }
 ALIASES = {"ps": "status"}

@@ -17,6 +17,7 @@ home.py            the seam between a run and its owner
 handed.py          a run from a worker, by the handoff folder
 shared_process.py  several runs in this process
 call.py            runs a function as a run
+notebook.py        runs a notebook as a script
 messages.py        lines of the library to the person
 alone/             runs of scripts started by hand
 checkpoint/        exact checkpoints

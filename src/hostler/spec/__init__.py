@@ -3,6 +3,7 @@
 job.py         a job: everything that a worker needs for a sweep's runs
 project.py     a project: hostler.yaml as data, its folder, its default store
 script.py      words of `hostler run` to a command
+notebook.py    a notebook's parameters, and the cell that takes them
 argv.py        words and variables of one attempt
 resume.py      words of `resume:` that fit a checkpoint
 params.py      nested parameters and dotted keys

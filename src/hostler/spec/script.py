@@ -11,6 +11,7 @@ from pathlib import Path
 from hostler.errors import MissingError, UsageError
 from hostler.spec.nearest import did_you_mean
 
+NOTEBOOK = ".ipynb"
 INTERPRETERS = {".py": "python", ".sh": "bash"}
 # Start a script that is among their words; may exist only in the environment the run gets on its machine.
 LAUNCHERS = frozenset(
@@ -26,6 +27,8 @@ def command_for(words: Sequence[str], folder: Path) -> tuple[str, ...]:
     first, rest = words[0], tuple(words[1:])
     path = folder / first
     interpreter = INTERPRETERS.get(path.suffix)
+    if path.suffix == NOTEBOOK and os.path.isfile(path):
+        return _notebook(path, first, rest)
     if interpreter and os.path.isfile(path):  # a name too long for any file is no error
         return (interpreter, _as_path(first) if first.startswith("-") else first, *rest)
     if os.path.isfile(path) and os.access(path, os.X_OK):
@@ -45,6 +48,18 @@ def command_for(words: Sequence[str], folder: Path) -> tuple[str, ...]:
         )
     near = suggestion(first, folder) or "name a script of this folder, or a program on PATH"
     raise MissingError(f"no script or program {reprlib.repr(first)} in {folder}", hint=near)
+
+
+def _notebook(path: Path, name: str, words: Sequence[str]) -> tuple[str, ...]:
+    """The command of a notebook, once it is known to take these parameters."""
+    from hostler.spec import notebook  # most scripts are none
+
+    try:
+        text = path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise UsageError(f"{name} cannot be read: {getattr(error, 'strerror', None) or error}") from None
+    notebook.injected(notebook.read(text, name), notebook.parameters(words), name)
+    return ("python", "-m", "hostler.sdk.notebook", name, *words)
 
 
 def script_at(words: Sequence[str]) -> int | None:

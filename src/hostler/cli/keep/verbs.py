@@ -55,6 +55,27 @@ def pull(**given: Any) -> int:
 
 
 @click.command()
+@click.argument("name", metavar="RUN[@STEP]")
+@click.argument("target", metavar="hf://OWNER/NAME|URL|DIR")
+@click.option("--outputs", "left", is_flag=True, help="Also the files that it left, as outputs/.")
+@click.option("--public", is_flag=True, help="A new model of the hub is public (default: private).")
+@options.yes_option
+@options.store_option
+@options.json_option
+def push(**given: Any) -> int:
+    """Push a run's weights, with a model card, to a hub, a bucket or a folder, after showing what goes where.
+
+    The card has parameters, metrics, curves and provenance. Without a step: the weights that the run is
+    ranked by, if they are kept, else its newest.
+
+    \b
+    hostler push grid/3@best hf://me/model
+    hostler push grid/3 s3://bucket/models/grid-3
+    """
+    return perform("hostler.cli.keep.push", given)
+
+
+@click.command()
 @click.option("--top", type=click.IntRange(min=0), metavar="N", help="Keep the best N, from now on.")
 @click.option("--metric", metavar="NAME", help="Rank by this metric (default: that of the sweeps).")
 @options.goal_option

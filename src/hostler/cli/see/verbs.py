@@ -196,3 +196,19 @@ def export(**given: Any) -> int:
     or ./comet.
     """
     return perform("hostler.cli.see.export", given)
+
+
+@click.command()
+@click.option("--allow-actions", "actions", is_flag=True, help="Also offer submit, stop and retry.")
+@options.store_option
+def mcp(**given: Any) -> int:
+    """Serve an assistant by the Model Context Protocol, on standard input and output.
+
+    A client starts this in the project's folder. Its tools list sweeps and runs, read metrics, logs, errors,
+    costs and files, compare runs, plan and simulate. They only read, unless you start it with
+    --allow-actions: then budgets and caps hold as on the command line, and the price is in the answer.
+
+    \b
+    claude mcp add hostler -- hostler mcp
+    """
+    return perform("hostler.cli.see.mcp", given)

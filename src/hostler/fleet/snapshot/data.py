@@ -31,7 +31,7 @@ from hostler.spec.job import DataItem
 from hostler.spec.names import check_part
 from hostler.store.base import Store
 
-SCHEMES = ("gs", "s3", "az", "https", "http", "file")
+SCHEMES = ("gs", "s3", "az", "hf", "https", "http", "file")
 ARCHIVES = (".tar", ".tar.gz", ".tgz", ".tar.bz2", ".tbz2", ".tar.xz", ".txz", ".zip")
 
 Watch = Callable[[str, int], bulk.Sent]

@@ -21,7 +21,7 @@ from hostler.spec.scalars import text
 from hostler.spec.units import size
 
 _URL = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*)://.+")
-_DATA_URLS = frozenset({"gs", "s3", "az", "http", "https", "file"})
+_DATA_URLS = frozenset({"gs", "s3", "az", "hf", "http", "https", "file"})
 _GIT = re.compile(
     r"(?P<url>(?:[A-Za-z][A-Za-z0-9+.-]*://[^/]*/|[^/:@]+@[^/:@]+:|[^:@]*/)[^@]*)(?:@(?P<ref>[^@]+))?"
 )
@@ -103,7 +103,9 @@ def data_source(value: Any) -> Any:
 def data_url(value: str) -> str:
     match = _URL.fullmatch(value)
     if not match or match[1] not in _DATA_URLS:
-        raise ValueError(f"{value!r} is not an address data can come from (gs, s3, az, http, https, file)")
+        raise ValueError(
+            f"{value!r} is not an address data can come from (gs, s3, az, hf, http, https, file)"
+        )
     return value
 
 

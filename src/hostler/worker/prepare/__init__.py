@@ -10,6 +10,7 @@ python_env.py        the Python of a run
 requirements.py      requirements as a name for an environment
 packages.py          packages of an interpreter
 data_dir.py          the folder of data; downloads
+hub_files.py         files of a hub, hf://…
 inputs.py            checkpoints and outputs of other runs
 secrets.py           secrets of this worker's runs
 secret_encodings.py  forms in which a secret may be printed

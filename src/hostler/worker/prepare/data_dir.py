@@ -32,6 +32,7 @@ from hostler.worker.prepare.unpack import is_archive, unpack
 CHUNK = 1 << 20
 TIMEOUT = 60.0  # seconds without a byte of a download
 WEB = ("http", "https", "file")
+HUB = "hf"
 
 
 def data_dir(
@@ -178,7 +179,11 @@ def fetch(url: str, place: Path) -> None:
     """Fill the folder with what the URL holds: a file, an unpacked archive, or all files under a prefix.
     It is complete or an error: a shorter answer than announced is refused."""
     name = leaf(url)
-    if urlsplit(url).scheme not in WEB:
+    if urlsplit(url).scheme == HUB:
+        from hostler.worker.prepare import hub_files  # few runs need it
+
+        hub_files.fetch(url, place, name)
+    elif urlsplit(url).scheme not in WEB:
         _from_bucket(url, name, place)
     else:
         _from_web(url, place / name)
@@ -200,6 +205,10 @@ def found_at(url: str, place: Path) -> Path:
 def leaf(url: str) -> str:
     """The file's name; '' for a bucket's prefix, which ends in '/'."""
     parts = urlsplit(url)
+    if parts.scheme == HUB:
+        from hostler.worker.prepare import hub_files
+
+        return hub_files.leaf(url)
     name = os.path.basename(unquote(parts.path).replace("\0", ""))
     if not name and parts.scheme not in WEB:
         return ""

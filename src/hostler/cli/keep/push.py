@@ -1,0 +1,118 @@
+"""`hostler push`: a run's weights and a model card to a hub, a bucket or a folder.
+
+Nothing leaves before a person has seen what goes where, and agreed.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+
+import click
+
+from hostler.cli import here
+from hostler.cli.hubs import card
+from hostler.cli.hubs.targets import target as target_of
+from hostler.cli.terminal import output
+from hostler.cli.terminal.ask import ask
+from hostler.errors import MissingError, UsageError
+from hostler.fleet.snapshot.size_limit import in_bytes
+from hostler.records.checkpoint import checkpoints, outputs, ranked_weights, selection
+from hostler.records.checkpoint.tree import scan
+from hostler.records.run import control, resolve, run_details, upstream
+from hostler.records.run.log import RunKey
+from hostler.records.series import metrics, packing
+from hostler.spec.space.reference import Step
+from hostler.spec.units import counted
+from hostler.store import Store
+
+NEWEST = 10**9  # over every attempt's number
+LISTED = 8  # files that are named before the question
+PICKLES = (".pt", ".pth", ".bin", ".pkl", ".ckpt")
+
+
+def command(
+    name: str, target: str, left: bool, public: bool, yes: bool, store_url: str | None, as_json: bool
+) -> int:
+    """Push the weights of a run, with a card of its parameters, metrics, curves and provenance."""
+    place = target_of(target, public=public)
+    store = here.open_here(store_url)
+    name, step = resolve.with_step(store, name)
+    job, key = resolve.one(store, name)
+    place.check()
+    with tempfile.TemporaryDirectory(prefix="hostler-push-") as made:
+        folder = Path(made)
+        own = upstream.original(store, key)
+        at = _weights(store, name, own, step, folder)
+        if left:
+            _outputs(store, own, folder)
+        points = metrics.read(store, own.run, packing.ANY)
+        found = run_details.read(store, key, output.saying(), job)
+        _write(folder, card.files(found, points, at, target))
+        names = sorted(row.name for row in scan(folder).rows)
+        size = scan(folder).size
+        _show(name, at, place.shown, names, size)
+        there = place.there(names)
+        replaced = (
+            f" {counted(len(there), 'file')} there {'is' if len(there) == 1 else 'are'} replaced."
+            if there
+            else ""
+        )
+        if not ask(f"Push {in_bytes(size)} to {place.shown}?{replaced}", yes=yes):
+            click.echo("hostler: nothing was pushed", err=True)
+            return 1
+        where = place.push(folder, names, f"{found.row.name} at step {at}")
+    if as_json:
+        output.print_json(
+            {"run": key.run, "step": at, "target": target, "at": where, "files": names, "size": size}
+        )
+    else:
+        click.echo(where)
+    return 0
+
+
+def _weights(store: Store, name: str, key: RunKey, step: Step | None, folder: Path) -> int:
+    """Bring the checkpoint that is meant: of the step, else the weights that the run is ranked by, else the
+    newest. Returns its step."""
+    ranked = ranked_weights.of_run(store, key) if step is None else None
+    chosen = selection.choose(store, key, step) if step is not None else ranked.elsewhere if ranked else None
+    if chosen:
+        checkpoints.restore(store, chosen.checkpoint, folder, chosen.folder)
+        return chosen.step
+    after = control.state_of(store, key).fresh_from
+    found = checkpoints.restore_newest(
+        store, key.run, folder, after=after, before=NEWEST, say=output.saying()
+    )
+    if found is None:
+        raise MissingError(f"{name} has no checkpoint to push", hint=f"hostler show {name}")
+    return selection.choose(store, key, "last").step
+
+
+def _outputs(store: Store, key: RunKey, folder: Path) -> None:
+    found = outputs.newest(store, key.run)
+    if found:
+        outputs.fetch(store, key.run, found[1], folder / "outputs")
+
+
+def _write(folder: Path, texts: dict[str, str]) -> None:
+    for name, content in texts.items():
+        place = folder / name
+        if place.exists() and name != "README.md":
+            raise UsageError(f"the checkpoint has a file {name} of its own", hint="rename it in the script")
+        if not place.exists():  # a card that the script wrote is the better one
+            place.parent.mkdir(parents=True, exist_ok=True)
+            place.write_text(content)
+
+
+def _show(name: str, step: int, target: str, names: list[str], size: int) -> None:
+    click.echo(f"{name} at step {step} → {target}: {counted(len(names), 'file')}, {in_bytes(size)}", err=True)
+    for one in names[:LISTED]:
+        click.echo(f"  {one}", err=True)
+    if len(names) > LISTED:
+        click.echo(f"  and {len(names) - LISTED} more", err=True)
+    pickles = [one for one in names if one.endswith(PICKLES)]
+    if pickles:
+        click.echo(
+            f"hostler: {', '.join(pickles[:3])}: pickles, to be trusted; run.track saves safetensors",
+            err=True,
+        )

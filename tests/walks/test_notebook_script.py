@@ -1,0 +1,94 @@
+"""Notebooks as scripts, and the live table of a sweep, with real kernels."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from hostler.records.checkpoint import outputs
+from hostler.records.rows import rows
+from hostler.store import open_store
+
+nbformat = pytest.importorskip("nbformat")
+nbclient = pytest.importorskip("nbclient")
+
+SOURCE = Path(__file__).parents[2] / "src"
+TRAIN = """import json
+for step in range(3):
+    print(json.dumps({"step": step, "acc": lr * step}))
+if lr > 5:
+    raise ValueError("too high")
+"""
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("HOSTLER_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setenv("PYTHONPATH", str(SOURCE))
+    monkeypatch.setenv("PATH", f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}")  # python
+    monkeypatch.delenv("HOSTLER_STORE", raising=False)
+    work = tmp_path / "work"
+    work.mkdir()
+    first = nbformat.v4.new_code_cell("lr = 0.5\nname = 'x'", metadata={"tags": ["parameters"]})
+    book = nbformat.v4.new_notebook(cells=[first, nbformat.v4.new_code_cell(TRAIN)])
+    nbformat.write(book, work / "train.ipynb")
+    nbformat.write(nbformat.v4.new_notebook(cells=book.cells[1:]), work / "plain.ipynb")
+    return work
+
+
+def hostler(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "hostler", *words]
+    return subprocess.run(command, cwd=folder, env=os.environ, capture_output=True, text=True, timeout=280)
+
+
+def test_notebook_runs_with_parameters_and_keeps_its_outputs(folder: Path, tmp_path: Path) -> None:
+    done = hostler(folder, "run", "train.ipynb", "--lr", "2")
+    assert done.returncode == 0, done.stderr
+    assert '{"step": 2, "acc": 4}' in done.stdout
+    store = open_store(str(folder / ".hostler"))
+    (row,) = rows(store)
+    assert (row.state, row.metrics["acc"], row.params["lr"]) == ("done", 4.0, 2)
+    found = outputs.newest(store, row.id)
+    assert found is not None
+    outputs.fetch(store, row.id, found[1], tmp_path / "left")
+    book = nbformat.read(tmp_path / "left" / "train.ipynb", as_version=4)
+    assert book.cells[1].source == "lr = 2" and book.cells[2].outputs[0].text.count("acc") == 3
+
+    failed = hostler(folder, "run", "train.ipynb", "--lr", "7")
+    assert failed.returncode == 1 and "ValueError: too high" in failed.stdout + failed.stderr
+
+
+def test_notebook_that_takes_no_such_parameter_is_refused(folder: Path) -> None:
+    (folder / "broken.ipynb").write_text("{}")
+    for words, said in {
+        ("plain.ipynb", "--lr", "1"): "plain.ipynb has no cell tagged `parameters`",
+        ("train.ipynb", "--lrr", "1"): "has no 'lrr'",
+        ("train.ipynb", "loose"): "'loose' is not a parameter of a notebook",
+        ("broken.ipynb",): "broken.ipynb is not a notebook of format 4",
+    }.items():
+        done = hostler(folder, "run", *words)
+        assert done.returncode == 2 and said in done.stderr and "Traceback" not in done.stderr, done.stderr
+    assert not (folder / ".hostler" / "sweeps").exists(), "nothing was submitted"
+
+
+def test_live_table_follows_a_sweep_to_its_end(folder: Path) -> None:
+    (folder / "train.py").write_text("import json, time\ntime.sleep(1)\nprint(json.dumps({'acc': 1}))\n")
+    cells = [
+        "import hostler\nsweep = hostler.sweep('python train.py', {'lr': [1, 2]}, metric='acc', name='live')",
+        "sweep",
+        "import threading\nsweep.wait(200)\n"
+        "[t.join(60) for t in threading.enumerate() if t.name == 'hostler-table'];",
+        "print(sweep.run(0).logs(tail=1)); chart = sweep.plot()\nchart",
+        "sweep.stop()",
+    ]
+    book = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(text) for text in cells])
+    nbclient.NotebookClient(book, timeout=280, resources={"metadata": {"path": str(folder)}}).execute()
+    shown = book.cells[1].outputs[0]["data"]["text/html"]
+    assert "2 done" in shown and "live/0" in shown, shown
+    assert '{"acc": 1}' in book.cells[3].outputs[0]["text"]
+    if place := os.environ.get("HOSTLER_KEEP_NOTEBOOK"):
+        nbformat.write(book, place)

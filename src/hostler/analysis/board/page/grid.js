@@ -83,6 +83,7 @@ export class Grid {
       if (column.pinned) left += column.shown;
     }
     this.element.style.setProperty("--columns", [`${TICK}px`, ...this.columns.map((c) => `${c.shown}px`), "1fr"].join(" "));
+    this.element.style.setProperty("--wide", `${this.columns.reduce((all, column) => all + column.shown, TICK)}px`); // said, it need not be found out for each row
     this.element.style.setProperty("--on-paper", ["0", ...this.columns.map((c) => `minmax(0, ${c.width}fr)`)].join(" "));
   }
 

@@ -47,6 +47,7 @@ def make(store: Store, watcher: Watcher, guard: Guard, wake: Wake | None = None)
     board, page = _BoardRoutes(store, watcher, wake), PageFiles(watcher.notice)
     routes = [
         Route("/", page.index),
+        Route("/static/{name}", page.one),
         Route("/static/plots/{name}", page.plot),
         Route("/api/overview", as_json(board.overview)),
         Route("/api/runs", as_json(board.runs)),
@@ -65,7 +66,6 @@ def make(store: Store, watcher: Watcher, guard: Guard, wake: Wake | None = None)
         Route("/api/stop", as_deed(board.stop), methods=["POST"]),
         Route("/api/retry", as_deed(board.retry), methods=["POST"]),
         Route("/api/tag", as_deed(board.tag), methods=["POST"]),
-        Route("/static/{name}", page.one),
     ]
     return Starlette(
         routes=routes, middleware=[Middleware(Door, guard=guard)], lifespan=lambda _: _running(watcher)

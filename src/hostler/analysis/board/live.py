@@ -191,7 +191,8 @@ class LiveStore:
         if not indices:
             return
         tags, trashed = sweeps.tags(self.store, job, one.note), sweeps.trashed(self.store, one.name)
-        named = [(index, listed.get(index) or job.run_id(index)) for index in indices if index < job.count]
+        count = job.count
+        named = [(index, listed.get(index) or job.run_id(index)) for index in indices if index < count]
         if everything:
             one.expected, one.hidden = len(named), sum(run in trashed for _, run in named)
         shared = tuple(dict.fromkeys(tags[""]))

@@ -2,7 +2,7 @@
 
 import { h, show } from "./dom.js";
 import { runLink } from "./parts.js";
-import { duration, money, number, seconds, stateOf, text } from "./words.js";
+import { byName, duration, money, number, seconds, stateOf, text } from "./words.js";
 
 const METRICS = 6, PARAMS = 12; // shown unless somebody chooses others
 
@@ -22,7 +22,7 @@ export function columnsOf(rows, sweep) {
   const several = (of) => new Set(rows.map(of).filter(Boolean)).size > 1;
   const any = (test) => rows.some(test);
   const own = sweep.metric && metrics.has(sweep.metric) ? [sweep.metric] : [];
-  const others = [...metrics].filter((name) => name !== sweep.metric).sort((a, b) => a.localeCompare(b));
+  const others = [...metrics].filter((name) => name !== sweep.metric).sort(byName);
   const varying = [...params].filter(([, one]) => one.varies || one.count < rows.length || rows.length === 1).map(([name]) => name);
   const constant = [...params.keys()].filter((name) => !varying.includes(name));
   const longest = rows.reduce((most, row) => Math.max(most, row.name.length), 0);

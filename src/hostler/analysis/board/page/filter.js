@@ -1,6 +1,8 @@
 // The filter's small language: words, and conditions like lr<0.01 state=done name~^a; a leading - turns one round.
 // What has spaces goes into quotes. Every part must hold.
 
+import { thousands } from "./words.js";
+
 const PART = /(-?)(?:("(?:[^"\\]|\\.)*"|[^\s"=<>!~]+)\s*(<=|>=|!=|=|<|>|~)\s*("(?:[^"\\]|\\.)*"|[^\s"]\S*|)|("(?:[^"\\]|\\.)*"|\S+))/g;
 const FACTS = ["name", "state", "step", "host", "tags", "seconds", "cost", "attempt", "index", "failure", "value", "why"];
 
@@ -127,7 +129,7 @@ export function complete(source, at, rows, names) {
   }
   const low = typed.replace(/^"/, "").toLowerCase();
   return [...counts].filter(([value]) => value.toLowerCase().startsWith(low) && value !== typed).sort((a, b) => b[1] - a[1]).slice(0, 8)
-    .map(([value, n]) => ({ text: value, more: n.toLocaleString("en"), ...put(`${quoted(value)} `, typed.length) }));
+    .map(([value, n]) => ({ text: value, more: thousands(n), ...put(`${quoted(value)} `, typed.length) }));
 }
 
 const quoted = (word) => (/[\s"=<>!~]/.test(word) || word === "" ? `"${word.replace(/(["\\])/g, "\\$1")}"` : word);
@@ -137,9 +139,26 @@ export function compare(a, b, down) {
   const [ra, rb] = [rank(a), rank(b)];
   if (ra !== rb) return ra - rb;
   if (ra === 3 || ra === 1) return 0;
-  const order = ra === 0 ? Number(a) - Number(b) : String(a).localeCompare(String(b), "en", { numeric: true });
+  const order = ra === 0 ? Number(a) - Number(b) : words().compare(String(a), String(b));
   return down ? -order : order;
 }
+
+// Rows in that order of their values; each value is asked for, and ranked, once.
+export function ordered(rows, value, down) {
+  const kinds = [[], [], [], []];
+  for (const row of rows) {
+    const v = value(row), kind = rank(v);
+    kinds[kind].push({ by: kind === 0 ? Number(v) : kind === 2 ? String(v) : 0, row });
+  }
+  const sign = down ? -1 : 1;
+  kinds[0].sort((a, b) => sign * (a.by - b.by));
+  if (kinds[2].length) kinds[2].sort((a, b) => sign * words().compare(a.by, b.by));
+  return kinds.flatMap((kind) => kind.map((one) => one.row));
+}
+
+// Made where text is sorted: it loads the data of a language.
+let collator = null;
+const words = () => (collator ??= new Intl.Collator("en", { numeric: true }));
 
 function rank(v) {
   if (v === null || v === undefined || v === "") return 3;

@@ -1,10 +1,11 @@
 // A table of any length: only the rows in sight are elements. Arrow keys or j and k move, Space or x selects, Enter opens.
 
 import { h } from "./dom.js";
-import { compare } from "./filter.js";
+import { ordered } from "./filter.js";
 import { fraction, full, isOdd } from "./words.js";
 
-const HEIGHT = 34, SPARE = 4, TICK = 40, NARROW = 48, PRINTED = 1000, PINNED = 0.62; // of the width that pinned columns may take
+const HEIGHT = 34, SPARE = 4, TICK = 40, NARROW = 48, PRINTED = 1000, AROUND = 262; // of a window's height, what is not the table's
+const PINNED = 0.62; // of the width that pinned columns may take
 const paper = matchMedia("print");
 
 export class Grid {
@@ -14,22 +15,36 @@ export class Grid {
     Object.assign(this, { columns, open, selected, changed, resized });
     this.all = []; this.rows = []; this.sort = null; this.active = 0; this.test = () => true; this.anchor = 0;
     this.ordered = null; // all rows as they are sorted, until the rows or the sort change
+    this.above = this.wide = this.tall = 0; // pixels scrolled away, and the size, as last heard: to ask would lay the page out
     this.head = h("div", { class: "row headrow", role: "row" });
     this.body = h("div", { class: "body", role: "rowgroup" });
     this.element = h("div", {
       class: "grid card", role: "grid", tabindex: 0, "aria-label": label, "aria-multiselectable": "true",
-      onscroll: () => this.draw(), onkeydown: (event) => this.key(event), onfocus: () => this.draw(), onblur: () => this.draw(),
+      onscroll: () => this.scrolled(), onkeydown: (event) => this.key(event), onfocus: () => this.draw(), onblur: () => this.draw(),
     }, h("div", { role: "rowgroup" }, this.head), this.body);
     this.body.addEventListener("click", (event) => this.click(event));
-    new ResizeObserver(() => { this.arrange(); this.draw(); }).observe(this.element);
+    new ResizeObserver(() => this.sized()).observe(this.element);
     const printed = () => (this.element.isConnected ? this.draw() : paper.removeEventListener("change", printed));
     paper.addEventListener("change", printed);
     this.setColumns(columns);
   }
 
+  sized() {
+    const { clientWidth, clientHeight } = this.element;
+    if (clientWidth === this.wide && clientHeight === this.tall) return;
+    if (clientWidth !== this.wide) { this.wide = clientWidth; this.arrange(); }
+    this.tall = clientHeight;
+    this.draw();
+  }
+
+  scrolled() {
+    this.above = this.element.scrollTop;
+    this.draw();
+  }
+
   setColumns(columns) {
     this.columns = columns;
-    this.ordered = null;
+    this.ordered = this.pattern = null;
     this.measure();
     this.element.setAttribute("aria-colcount", columns.length + 1);
     this.head.replaceChildren(
@@ -60,7 +75,7 @@ export class Grid {
   measure() {
     let left = TICK;
     const pinned = this.columns.filter((column) => column.pinned), sum = pinned.reduce((all, column) => all + column.width, 0);
-    const share = Math.min(1, Math.max(NARROW, (this.element.clientWidth || Infinity) * PINNED - TICK) / sum);
+    const share = Math.min(1, Math.max(NARROW, (this.wide || Infinity) * PINNED - TICK) / sum);
     for (const column of this.columns) {
       column.left = left;
       column.last = column === pinned.at(-1);
@@ -68,6 +83,7 @@ export class Grid {
       if (column.pinned) left += column.shown;
     }
     this.element.style.setProperty("--columns", [`${TICK}px`, ...this.columns.map((c) => `${c.shown}px`), "1fr"].join(" "));
+    this.element.style.setProperty("--wide", `${this.columns.reduce((all, column) => all + column.shown, TICK)}px`); // said, it need not be found out for each row
     this.element.style.setProperty("--on-paper", ["0", ...this.columns.map((c) => `minmax(0, ${c.width}fr)`)].join(" "));
   }
 
@@ -80,6 +96,7 @@ export class Grid {
   // Measures again, and moves what is there already.
   arrange() {
     this.measure();
+    this.pattern = null;
     for (const element of [this.head, ...this.body.children]) this.columns.forEach((one, n) => { if (one.pinned) element.children[n + 1].style.left = `${one.left}px`; });
   }
 
@@ -93,7 +110,7 @@ export class Grid {
 
   setRows(rows) { this.all = rows; this.ordered = null; this.apply(); }
 
-  setFilter(test) { this.test = test; this.element.scrollTop = 0; this.active = 0; this.apply(); }
+  setFilter(test) { this.test = test; if (this.above) this.above = this.element.scrollTop = 0; this.active = 0; this.apply(); }
 
   sortBy(column) {
     const same = this.sort?.key === column.key;
@@ -114,9 +131,7 @@ export class Grid {
   order() {
     const column = this.sort && this.columns.find((one) => one.key === this.sort.key);
     if (!column) return this.all;
-    const keyed = this.all.map((row) => [column.value(row), row]);
-    keyed.sort((a, b) => compare(a[0], b[0], this.sort.down));
-    return keyed.map(([, row]) => row);
+    return ordered(this.all, column.value, this.sort.down);
   }
 
   apply() {
@@ -130,7 +145,8 @@ export class Grid {
   }
 
   draw() {
-    const tall = this.element.clientHeight || 600, above = this.element.scrollTop;
+    const tall = this.tall || Math.max(320, innerHeight - AROUND);
+    const above = Math.max(0, Math.min(this.above, this.rows.length * HEIGHT - tall));
     this.body.style.height = `${this.rows.length * HEIGHT}px`;
     const first = paper.matches ? 0 : Math.max(0, Math.floor(above / HEIGHT) - SPARE);
     const last = Math.min(this.rows.length, paper.matches ? PRINTED : Math.ceil((above + tall) / HEIGHT) + SPARE);
@@ -143,7 +159,15 @@ export class Grid {
     else this.element.removeAttribute("aria-activedescendant");
   }
 
+  // An empty row: made once, then copied.
   blank() {
+    this.pattern ??= this.emptyRow();
+    const made = this.pattern.cloneNode(true);
+    made.cells = [...made.children].slice(1);
+    return made;
+  }
+
+  emptyRow() {
     const cells = this.columns.map((column) => {
       const made = h("div", { role: "gridcell", class: this.look(column) });
       if (column.pinned) made.style.left = `${column.left}px`;
@@ -158,19 +182,22 @@ export class Grid {
 
   fill(element, n) {
     const row = this.rows[n];
-    element.id = `row-${n}`;
-    element.dataset.n = n;
-    element.style.top = `${n * HEIGHT}px`;
-    element.setAttribute("aria-rowindex", n + 2);
-    element.setAttribute("aria-selected", this.selected.has(row.id));
-    element.classList.toggle("active", n === this.active && this.focused);
+    if (element.n !== n) {
+      element.n = n;
+      element.id = `row-${n}`;
+      element.style.top = `${n * HEIGHT}px`;
+      element.setAttribute("aria-rowindex", n + 2);
+    }
+    const selected = this.selected.has(row.id), active = n === this.active && this.focused;
+    if (element.selected !== selected) element.setAttribute("aria-selected", element.selected = selected);
+    if (element.active !== active) element.classList.toggle("active", element.active = active);
     for (let c = 0; c < this.columns.length; c++) {
-      const column = this.columns[c], cell = element.children[c + 1];
+      const column = this.columns[c], cell = element.cells[c];
       if (column.fill) column.fill(cell, row);
       else if (column.num) this.figure(column, cell, row);
       else {
         const text = column.text(row);
-        if (cell.textContent !== text) { cell.textContent = text; cell.title = text; }
+        if (cell.shown !== text) cell.textContent = cell.title = cell.shown = text;
       }
     }
   }
@@ -194,7 +221,7 @@ export class Grid {
   click(event) {
     const element = event.target.closest(".row");
     if (!element || event.target.closest("a")) return;
-    const n = Number(element.dataset.n);
+    const { n } = element;
     this.active = n;
     if (event.shiftKey) this.select(Math.min(n, this.anchor), Math.max(n, this.anchor), true);
     else this.toggle(n);
@@ -227,6 +254,6 @@ export class Grid {
     const [top, height] = [this.active * HEIGHT, this.element.clientHeight - 44];
     if (top < this.element.scrollTop) this.element.scrollTop = top;
     if (top + HEIGHT > this.element.scrollTop + height) this.element.scrollTop = top + HEIGHT - height;
-    this.draw();
+    this.scrolled();
   }
 }

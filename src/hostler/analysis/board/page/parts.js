@@ -2,7 +2,7 @@
 
 import { ask, h, toast } from "./dom.js";
 import { post } from "./data.js";
-import { STATES, ago, count, fraction, full, isOdd, moment, number, stateOf, stateWords, text } from "./words.js";
+import { STATES, ago, count, fraction, full, isOdd, moment, number, stateOf, stateWords, text, thousands } from "./words.js";
 
 export function state(row) {
   const { words, tone } = stateOf(row);
@@ -48,7 +48,7 @@ export function progress(counts, runs) {
 }
 
 export function counted(counts) {
-  return STATES.filter((name) => counts[name]).map((name) => `${counts[name].toLocaleString("en")} ${stateWords(name)}`).join(", ") || "no runs";
+  return STATES.filter((name) => counts[name]).map((name) => `${thousands(counts[name])} ${stateWords(name)}`).join(", ") || "no runs";
 }
 
 // A line without axes: how a value went. `label` says it in words.

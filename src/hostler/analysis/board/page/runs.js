@@ -6,7 +6,7 @@ import { Choice, chooser, columnsOf } from "./columns.js";
 import { filterBox } from "./filterbox.js";
 import { Grid } from "./grid.js";
 import { act, canRetry, canStop, tag } from "./parts.js";
-import { STATES, count, kindOf, rungOf, stateWords } from "./words.js";
+import { STATES, count, kindOf, rungOf, stateWords, thousands } from "./words.js";
 
 export function runsView({ name, data, kept, place, sweep }) {
   const total = h("span", { class: "muted total", role: "status" });
@@ -24,8 +24,8 @@ export function runsView({ name, data, kept, place, sweep }) {
   const say = () => {
     const on = data.whole && !known.overview.reading ? "" : ", reading on";
     const there = grid.there;
-    const more = sweep().waiting ? `, ${sweep().waiting.toLocaleString("en")} more wait` : "";
-    total.textContent = `${grid.rows.length.toLocaleString("en")} of ${count(data.whole ? there : Math.max(there, data.total), "run")}${more}${on}`;
+    const more = sweep().waiting ? `, ${thousands(sweep().waiting)} more wait` : "";
+    total.textContent = `${thousands(grid.rows.length)} of ${count(data.whole ? there : Math.max(there, data.total), "run")}${more}${on}`;
     bar.draw(kept.selected.size ? chosen() : []);
     kept.sort = grid.sort;
   };
@@ -45,13 +45,14 @@ export function runsView({ name, data, kept, place, sweep }) {
   };
   const menu = chooser(choice, () => columnsOf(data.rows, sweep()), () => { setColumns(true); grid.apply(); });
 
-  show(place, h("div", { class: "bar tools" }, search.element, menu), h("div", { class: "bar under" }, chips.element, h("span", { class: "spacer" }), total), grid.element, bar.element);
   setColumns();
   grid.sort = kept.sort === undefined ? byMetric(sweep(), grid.columns) : kept.sort;
   grid.mark();
   grid.all = data.rows;
   if (kept.filter) search.read(); else refilter();
   chips.draw();
+  // In the page once it is drawn: it is laid out once.
+  show(place, h("div", { class: "bar tools" }, search.element, menu), h("div", { class: "bar under" }, chips.element, h("span", { class: "spacer" }), total), grid.element, bar.element);
   keys(grid, search.box, compare);
   return { changed: () => { setColumns(); chips.draw(); grid.setRows(data.rows); } };
 }
@@ -75,7 +76,7 @@ function stateChips(data, kept, changed) {
     show(element, STATES.filter((s) => s in counts).map((s) => h("button", {
       type: "button", class: `s-${s}`, "data-state": s, "aria-pressed": String(kept.states.has(s)), title: s === "parked" ? rungs(data.rows) : null,
       onclick: () => { kept.states.has(s) ? kept.states.delete(s) : kept.states.add(s); draw(); changed(); },
-    }, `${stateWords(s)} ${counts[s].toLocaleString("en")}`)));
+    }, `${stateWords(s)} ${thousands(counts[s])}`)));
     if (focused) element.querySelector(`[data-state="${focused}"]`)?.focus();
   };
   return { element, draw };
@@ -96,7 +97,7 @@ function selectionBar({ chosen, compare, clear }) {
   const element = h("div", { class: "selection", role: "toolbar", "aria-label": "Selected runs", hidden: true }, words, look, label, again, stop, button("×", clear, { "aria-label": "Clear selection" }));
   const draw = (rows) => {
     element.hidden = !rows.length;
-    words.textContent = `${rows.length.toLocaleString("en")} selected`;
+    words.textContent = `${thousands(rows.length)} selected`;
     look.disabled = rows.length < 2;
     label.disabled = !known.overview.writable;
     again.hidden = !rows.some(canRetry);

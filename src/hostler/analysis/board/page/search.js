@@ -11,7 +11,7 @@ import { roomy, spread } from "./plots/scale.js";
 import { Axis, Scatter } from "./plots/scatter.js";
 import { tones } from "./plots/svg.js";
 import { inFull } from "./plots/tip.js";
-import { count, kindOf, number, text } from "./words.js";
+import { count, kindOf, number, text, thousands } from "./words.js";
 
 const AXES = 10, SLICES = 12;
 const FEW = 8; // values of a parameter that an axis names one by one
@@ -92,7 +92,7 @@ class SearchPage {
     this.body.hidden = !this.runs.length;
     this.why.textContent = found.why;
     const running = this.data.rows.filter((row) => row.state === "running").length;
-    this.said.textContent = `${this.runs.length.toLocaleString("en")} of ${count(this.data.rows.filter((row) => !row.trashed).length, "run")} with a value${running ? `, ${running} running` : ""}`;
+    this.said.textContent = `${thousands(this.runs.length)} of ${count(this.data.rows.filter((row) => !row.trashed).length, "run")} with a value${running ? `, ${running} running` : ""}`;
     if (!this.runs.length) return;
     const shares = found.importance;
     this.keys = [...found.varying].sort((a, b) => (shares[b] ?? 0) - (shares[a] ?? 0));

@@ -225,6 +225,15 @@ def learned_form(name: str, n: int) -> str:
     return f"{learned_forms(name)}{number(n)}.json"
 
 
+def measured_rates(name: str) -> str:
+    """Rates at which fleets train this sweep, as scouts measured them."""
+    return f"{sweep(name)}rates/"
+
+
+def measured_rate(name: str, fleet: str) -> str:
+    return f"{measured_rates(name)}{check_part(fleet)}.json"
+
+
 def began(name: str) -> str:
     """Its time of writing is when the first run of a sweep with a budget of hours was taken."""
     return f"{sweep(name)}began.json"

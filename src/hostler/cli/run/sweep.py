@@ -18,13 +18,14 @@ from hostler.backends.project_file import load_sweep
 from hostler.cli import here
 from hostler.cli.look import wait
 from hostler.cli.run import forecast, pricing
+from hostler.cli.run.fleet_pick import chosen_launcher
 from hostler.cli.run.pricing import Outlay
 from hostler.cli.terminal import halted, output
 from hostler.cli.terminal.ask import ask, ask_text, asked
 from hostler.errors import UsageError
 from hostler.fleet import again, equal_runs, preview, submit
 from hostler.fleet.init_from import begin_from
-from hostler.fleet.launcher import Launcher, is_served, sweep_launcher
+from hostler.fleet.launcher import Launcher, is_served
 from hostler.fleet.preview import Outlook
 from hostler.fleet.secrets import check_secrets, check_told
 from hostler.fleet.submit import code_mark
@@ -83,15 +84,16 @@ def command(
     url = here.store_url(store_url, given.project)
     limit = 1 if one_by_one else given.together
     job, together = offered(draft_sweep(given), given.project.root, limit)
-    workers = sweep_launcher(given.project, url, on, job.parallel, script)
     store = here.open_at(url)
     job = as_stored(store, job)
+    workers = chosen_launcher(store, given.project, url, on, job, script=script)
     if init_from:
         job, project = begin_from(init_from, job, given.project, store)
         given = replace(given, project=project)
     workers = workers if no_start else workers.prepared(store)
     workers = replace(workers, take_back=lambda question: all_or_none or (not yes and asked(question)))
     found = preview.look(store, job, code_mark(store, given.project, [job.file]), anew=overwrite)
+    found = found.on(store, workers.fleet)
     costs = pricing.outlay(store, workers, [found.job], found.open, settle=not dry_run)
     if dry_run:
         return _show(found, workers, costs, together, as_json)

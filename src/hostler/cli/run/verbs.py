@@ -96,6 +96,48 @@ def plan(**given: Any) -> int:
 @click.command()
 @click.argument("file", type=click.Path(path_type=Path))
 @click.option(
+    "--on", multiple=True, required=True, metavar="FLEET", help="Fleets to try (--on A --on B, or A,B)."
+)
+@click.option(
+    "--for",
+    "span",
+    default="3m",
+    show_default=True,
+    metavar="TIME",
+    help="Time that each is measured, after its first steps.",
+)
+@click.option(
+    "--steps",
+    type=click.IntRange(min=1),
+    metavar="N",
+    help="Steps of a run (default: as its parameters say).",
+)
+@click.option(
+    "--preempt",
+    multiple=True,
+    metavar="RATE",
+    help="Rate at which machines are taken away: 5%/h, 20%/d, FLEET=5%/h.",
+)
+@options.yes_option
+@options.store_option
+@options.json_option
+def scout(**given: Any) -> int:
+    """Begin the first runs on each of several fleets, measure them for some minutes, and compare.
+
+    Shown are steps a second after the warm-up, the cost of a run, and hours and cost of the whole sweep with
+    its preemptions. The runs are saved and go on wherever the sweep goes. What was measured is kept in the
+    store, for `plan`, `simulate` and the next launch.
+
+    \b
+    hostler scout grid.yaml --on burst,tau,lab
+    hostler sweep grid.yaml --on burst,tau,lab    takes the cheapest of them
+    """
+    return perform("hostler.cli.run.scout", given)
+
+
+@click.command()
+@click.argument("file", type=click.Path(path_type=Path))
+@click.option(
     "--on", multiple=True, metavar="FLEET", help="Fleet; several are compared (--on A --on B, or A,B)."
 )
 @click.option(

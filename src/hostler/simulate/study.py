@@ -148,7 +148,7 @@ def study(
     notes += _check_intervals(wishes, intervals, sweep.length)
     notes += [f"{name}: a run takes {length}, as a scout measured" for name, length in scouted.items()]
     rates = named_rates(wishes.preempt, [one.fleet.name for one in launchers])
-    made = list[Setting]()
+    made, pasts = list[Setting](), dict[str, Launches]()
     for one in launchers:
         try:
             found = fleets.setting(one, store, _on(one, sweep, scouted, known), timing, wishes.scale)
@@ -157,7 +157,9 @@ def study(
                 raise
             notes.append(f"{one.fleet.name} is left out: {error}")
             continue
-        past = history.of_fleet(store, one.fleet.name, now, timing)
+        if one.fleet.name not in pasts:
+            pasts[one.fleet.name] = history.of_fleet(store, one.fleet.name, now, timing)
+        past = pasts[one.fleet.name]
         found, said = _completed(found, wishes, past, rates.get(one.fleet.name))
         made.append(found)
         notes += said
@@ -176,7 +178,8 @@ def _scouted(
     """Durations of a run by fleet, as scouts measured them; a person's own word stands over them."""
     if wishes.run_time is not None or wishes.like:
         return {}
-    found = {one.fleet.name: measured_rates.read(store, job.name, one.fleet.name) for one in launchers}
+    names = dict.fromkeys(one.fleet.name for one in launchers)
+    found = {name: measured_rates.read(store, job.name, name) for name in names}
     seconds = {name: one.seconds for name, one in found.items() if one}
     return {name: VaryingSeconds((known * wishes.scale,)) for name, known in seconds.items() if known}
 

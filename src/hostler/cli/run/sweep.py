@@ -18,8 +18,9 @@ from hostler.backends.project_file import load_sweep
 from hostler.cli import here
 from hostler.cli.look import wait
 from hostler.cli.run import forecast, pricing
-from hostler.cli.run.fleet_pick import chosen_launcher
+from hostler.cli.run.fleet_pick import chosen_launcher, fleet_names
 from hostler.cli.run.pricing import Outlay
+from hostler.cli.run.targeted import capped, sweep_target, targeted
 from hostler.cli.terminal import halted, output
 from hostler.cli.terminal.ask import ask, ask_text, asked
 from hostler.errors import UsageError
@@ -35,7 +36,8 @@ from hostler.records.rows import Row, rows
 from hostler.records.run import control
 from hostler.records.run.log import RunKey
 from hostler.records.series.logs import LogReader
-from hostler.records.sweep import concurrency, sweeps
+from hostler.records.sweep import concurrency, sweeps, target
+from hostler.simulate import times
 from hostler.spec.formats import submit_script
 from hostler.spec.job import Budget, Job
 from hostler.spec.names import slug
@@ -63,6 +65,10 @@ class _SweepChanges:
 def command(
     file: Path,
     on: str | None,
+    by: str | None,
+    under: float | None,
+    preempt: tuple[str, ...],
+    run_time: str | None,
     script: Path | None,
     resubmit: bool,
     rerun: str | None,
@@ -86,22 +92,30 @@ def command(
     job, together = offered(draft_sweep(given), given.project.root, limit)
     store = here.open_at(url)
     job = as_stored(store, job)
-    workers = chosen_launcher(store, given.project, url, on, job, script=script)
+    wish = sweep_target(by, under, preempt, times.times(run_time, "--run-time") if run_time else None)
+    job = capped(job, wish) if wish else job
     if init_from:
         job, project = begin_from(init_from, job, given.project, store)
         given = replace(given, project=project)
+    found = preview.look(store, job, code_mark(store, given.project, [job.file]), anew=overwrite)
+    aim = None
+    if wish is not None:
+        _check_target(script, no_start=no_start)
+        aim = targeted(store, given.project, url, fleet_names([on or ""]), job, found.open, wish)
+    workers = aim.workers if aim else chosen_launcher(store, given.project, url, on, job, script=script)
     workers = workers if no_start else workers.prepared(store)
     workers = replace(workers, take_back=lambda question: all_or_none or (not yes and asked(question)))
-    found = preview.look(store, job, code_mark(store, given.project, [job.file]), anew=overwrite)
     found = found.on(store, workers.fleet)
     costs = pricing.outlay(store, workers, [found.job], found.open, settle=not dry_run)
     if dry_run:
         return _show(found, workers, costs, together, as_json)
     check_secrets(job.secrets)
     check_told(job.notify.to)
-    named = on is not None or script is not None
+    named = on is not None or script is not None or aim is not None
     _check_money(store, found, costs, no_start=no_start, always=named, again=resubmit)
     _announce(found, workers, costs, together, priced=not no_start)
+    for line in aim.lines if aim else ():
+        click.echo(f"  {line}", err=True)
     forecast.say_notes(given.notes)
     if found.twins and not reuse and not yes:
         reuse = ask("Take the results of those that finished in other sweeps?", yes=False)
@@ -114,11 +128,19 @@ def command(
     anew = overwrite or bool(found.replaced)
     done = submit_sweep(store, given, job, anew=anew, failed=bool(found.replaced) or (overwrite and yes))
     reopened = _settle(store, done, found, wishes)
+    if aim:
+        target.write(store, done.job.name, aim.target)
     _start(store, workers, done, found, reopened, no_start=no_start, always=named)
     code = _wait(store, done.job, given.results, as_json) if waits else 0
     if as_json:
         _print_result(found, workers, costs, together, version=done.version, reopened=reopened)
     return code
+
+
+def _check_target(script: Path | None, *, no_start: bool) -> None:
+    if script is not None or no_start:
+        other = "-s" if script else "--no-start"
+        raise UsageError(f"--by and --under choose workers: {other} cannot be combined with them")
 
 
 def _program(script: Path) -> tuple[str, ...] | None:

@@ -42,8 +42,18 @@ def run(**given: Any) -> int:
 @click.command()
 @click.argument("file", type=click.Path(path_type=Path))
 @click.option(
-    "--on", metavar="FLEET", help="Fleet to run on (default: hostler.yaml's `fleet`, else this machine)."
+    "--on",
+    metavar="FLEET",
+    help="Fleet to run on; of several (A,B), the cheapest as scouted (default: hostler.yaml's `fleet`).",
 )
+@click.option(
+    "--by", metavar="WHEN", help='Be done by then: "tomorrow 9:00", 18:00, 6h; fleet and size are chosen.'
+)
+@click.option("--under", type=float, metavar="MONEY", help="Spend at most this; fleet and size are chosen.")
+@click.option(
+    "--preempt", multiple=True, metavar="RATE", help="For --by: rate of preemptions, 5%/h or FLEET=5%/h."
+)
+@click.option("--run-time", metavar="TIME", help="For --by: duration of one run (default: as measured).")
 @click.option("-s", "script", type=click.Path(path_type=Path), help="Queue it on Slurm by this sbatch file.")
 @click.option("-r", "resubmit", is_flag=True, help="Also submit again what is neither done nor running.")
 @click.option(

@@ -228,7 +228,7 @@ def _sweep(job: Job, runs: int, wishes: StudyOptions, known: Known) -> tuple[Sim
         raise UsageError(
             f"the duration of a run of {job.name} is unknown: none has ended in this store yet",
             hint="give --run-time 40m (or 30m-1h), or --like SWEEP whose runs take as long; "
-            "hostler sweep --try runs one",
+            "hostler scout measures one on a fleet",
         )
     if gap is None:
         notes.append(f"assumed: {fleets.GAP} between two runs of a worker")

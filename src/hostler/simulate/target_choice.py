@@ -16,6 +16,7 @@ from hostler.simulate.outcome import SimulationSummary
 from hostler.simulate.study import Sky, compare
 from hostler.simulate.times import VaryingSeconds
 
+WIDE = 16  # sizes of a fleet that are looked at where nothing will do
 FAR = 2  # sizes beside the smallest that will do, which are looked at as well
 
 
@@ -74,16 +75,21 @@ def choose(
     under: float | None,
     sky: Sky,
     seeds: int,
+    *,
+    widely: bool = False,
 ) -> Choice:
-    """`fleets`: the sizes of each, and what makes one of them a setting. `seconds` until it must be done."""
+    """`fleets`: the sizes of each, and what makes one of them a setting. `seconds` until it must be done.
+    `widely`: sizes of all kinds are looked at, not those that are just in time."""
     found: list[SizedFleet] = []
     for able, made in fleets:
-        found += _near(able, made, seconds, sky, seeds)
+        if widely:
+            able = able[:: 1 + len(able) // WIDE]
+        found += _near(able, made, seconds, sky, seeds, len(able) if widely else FAR)
     return pick(found, seconds, under)
 
 
 def _near(
-    able: Sequence[int], made: Callable[[int], Setting], seconds: float, sky: Sky, seeds: int
+    able: Sequence[int], made: Callable[[int], Setting], seconds: float, sky: Sky, seeds: int, far: int
 ) -> list[SizedFleet]:
     """Sizes of one fleet around the smallest that is in time, and the largest: more workers are never later,
     but for chance."""
@@ -103,7 +109,7 @@ def _near(
             high = middle
         else:
             low = middle + 1
-    for at in range(max(0, low - FAR), min(len(able), low + FAR + 1)):
+    for at in range(max(0, low - far), min(len(able), low + far + 1)):
         look(at)
     look(len(able) - 1)
     return list(known.values())

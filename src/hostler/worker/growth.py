@@ -67,7 +67,8 @@ class Growth:
             return
         reader = self._ends.setdefault(sweep, EndReader(store, sweep))
         ends = sorted(reader.update().values(), key=lambda end: float(end.get("at") or 0.0))
-        took = [float(end["seconds"]) for end in ends if end.get("state") == DONE and end.get("seconds")]
+        spent = [(end.get("total") or end.get("seconds"), end.get("state")) for end in ends]
+        took = [float(seconds) for seconds, state in spent if seconds and state == DONE]
         if not target.takes_look(store, sweep, number, len(ends)):
             return
         there = self.grow(0, one.most)

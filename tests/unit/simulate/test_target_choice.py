@@ -13,11 +13,11 @@ from hostler.backends.capacity import MachineGroup
 from hostler.records.sweep.target import Target
 from hostler.settings import Timing
 from hostler.simulate.fleets import Setting
-from hostler.simulate.outcome import SimulationOutcome
+from hostler.simulate.outcome import Interval, SimulationOutcome, SimulationSummary
 from hostler.simulate.rates import PreemptionRate, rate
 from hostler.simulate.scene import Scene
 from hostler.simulate.study import Sky, weather
-from hostler.simulate.target_choice import choose, sizes
+from hostler.simulate.target_choice import Choice, SizedFleet, choose, pick, sizes
 from hostler.simulate.times import VaryingSeconds
 from hostler.simulate.weather import Habits
 from hostler.simulate.world import World
@@ -95,3 +95,45 @@ def test_targets_are_met_in_nineteen_of_twenty_worlds() -> None:
     found = [outcome(seed) for seed in range(20)]
     assert sum(met for met, _, _ in found) >= 19, found
     assert all(cost <= 1.1 * best for met, cost, best in found if met), found
+
+
+def sized(workers: int, cost: float, latest: float, name: str = "burst") -> SizedFleet:
+    time, money = Interval(latest, latest, latest), Interval(cost, cost, cost)
+    result = SimulationSummary(name, 300, 40, 20, time, time, money, 40, 0, 0, 0, 0, 0, False, 0, 20)
+    return SizedFleet(name, workers, setting(workers), result)
+
+
+def test_cheapest_of_those_in_time_and_within_the_money_is_chosen() -> None:
+    found = [
+        sized(4, 8, 9 * HOUR),
+        sized(8, 10, 5 * HOUR),
+        sized(16, 14, 3 * HOUR),
+        sized(9, 9, 4 * HOUR, "tau"),
+    ]
+    assert pick(found, 6 * HOUR, None) == Choice(found[3])
+    assert pick(found, 10 * HOUR, 9) == Choice(found[0])
+
+
+def test_wish_that_cannot_be_names_the_two_nearest() -> None:
+    found = [sized(4, 8, 9 * HOUR), sized(8, 10, 5 * HOUR), sized(16, 14, 3 * HOUR)]
+    assert pick(found, 6 * HOUR, 9) == Choice(None, in_time=found[1], in_money=found[0])
+    assert pick(found, HOUR, 9) == Choice(None, in_money=found[0])
+    assert pick(found, HOUR, 1) == Choice(None)
+
+
+def test_sizes_leave_nobody_idle_at_the_end() -> None:
+    assert sizes(12, 100) == [1, 2, 3, 4, 6, 12]
+    assert sizes(12, 5) == [1, 2, 3, 4, 5] and sizes(3, 100, seats=4) == [1]
+    assert len(sizes(10_000, 10_000)) < 120
+
+
+def test_sweep_that_slows_down_in_the_middle_is_saved_by_more_workers() -> None:
+    fixed = setting(8, runs=80, length=HOUR / 4, slower=(0.8 * HOUR, 2.0))
+    seconds = 3.9 * HOUR
+    aim = Target(seconds, workers=8, most=20, seconds=HOUR / 4, boot=120)
+    late = play(fixed, 1)
+    saved = play(replace(fixed, scene=replace(fixed.scene, target=aim)), 1)
+    assert late.seconds > seconds >= saved.seconds and saved.done == 80
+    assert saved.cost <= 1.1 * late.cost  # more machines for a shorter time
+    capped = replace(fixed.scene, target=replace(aim, most=8))
+    assert play(replace(fixed, scene=capped), 1).cost == late.cost  # its money allows no more

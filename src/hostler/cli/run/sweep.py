@@ -6,6 +6,7 @@ import shlex
 import sys
 import tempfile
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -108,7 +109,7 @@ def command(
     found = found.on(store, workers.fleet)
     costs = pricing.outlay(store, workers, [found.job], found.open, settle=not dry_run)
     if dry_run:
-        return _show(found, workers, costs, together, as_json)
+        return _show(found, workers, costs, together, as_json, aim.lines if aim else ())
     check_secrets(job.secrets)
     check_told(job.notify.to)
     named = on is not None or script is not None or aim is not None
@@ -163,17 +164,25 @@ def _print_result(found: Outlook, workers: Launcher, costs: Outlay, together: st
     output.print_json({**plan, "together": together, "price": pricing.as_json(costs), **done})
 
 
-def _show(found: Outlook, workers: Launcher, costs: Outlay, together: str, as_json: bool) -> int:
+def _show(
+    found: Outlook, workers: Launcher, costs: Outlay, together: str, as_json: bool, target: Sequence[str]
+) -> int:
     hidden = workers.hidden([found.job])
     plan = workers.plan([found.job.name], found.open, funded=costs.funded, hidden=hidden)
     price = costs.asked.price.worker
     if as_json:
         commands = [shlex.join(words) for words in plan.commands]
         shown = forecast.as_json(found, workers.fleet, price)
-        told = {"price": pricing.as_json(costs), "together": together, "commands": commands}
+        told = {
+            "target": list(target),
+            "price": pricing.as_json(costs),
+            "together": together,
+            "commands": commands,
+        }
         output.print_json({**shown, **told})
     else:
-        lines = [*forecast.lines(found, workers.fleet, price, together), *pricing.lines(costs), plan.text]
+        lines = [*forecast.lines(found, workers.fleet, price, together), *pricing.lines(costs)]
+        lines += [*(f"  {line}" for line in target), plan.text]
         click.echo("\n".join(lines))
     return 0
 

@@ -14,7 +14,7 @@ from hostler.records.run import heartbeats
 from hostler.records.sweep.target import Target
 from hostler.settings import Timing
 from hostler.simulate.fleets import Setting
-from hostler.simulate.study import StudyOptions, seeds_for, study
+from hostler.simulate.study import Study, StudyOptions, seeds_for, study
 from hostler.simulate.target_choice import Choice, SizedFleet, boot_of, choose, sizes
 from hostler.simulate.times import VaryingSeconds
 from hostler.spec.job import Budget, Job
@@ -102,32 +102,52 @@ def targeted(
     launchers = [sweep_launcher(project, url, name, job.parallel) for name in names or _all(project)]
     timing = projects.agreed(store, projects.timing_of(url))
     options = StudyOptions(preempt=wish.rates, run_time=wish.run_time)
-    sized = {one.fleet.name: _sized(one, runs, job, wish) for one in launchers}
-    every = [one for able in sized.values() for one in able.values()]
-    found = study(store, every, job, runs, options, timing, time.time())
-    made: dict[str, dict[int, Setting]] = {}
-    for one in found.settings:
-        made.setdefault(one.scene.fleet, {})[one.scene.workers] = one
-    seeds = seeds_for(found.settings[:1], 10)
-    fleets = [(sorted(able), able.__getitem__) for able in made.values()]
-    choice = choose(fleets, wish.seconds, wish.under, found.sky, seeds)
+
+    def look(own: Job, *, free: bool) -> tuple[Choice, Study]:
+        """`free`: without an end of the launch, to see what could be instead."""
+        every = [each for able in _every(launchers, runs, job, wish, free=free) for each in able.values()]
+        found = study(store, every, own, runs, options, timing, time.time())
+        made: dict[str, dict[int, Setting]] = {}
+        for setting in found.settings:
+            made.setdefault(setting.scene.fleet, {})[setting.scene.workers] = setting
+        fleets = [(sorted(able), able.__getitem__) for able in made.values()]
+        seeds = seeds_for(found.settings[:1], 10)
+        return choose(fleets, wish.seconds, wish.under, found.sky, seeds, widely=free), found
+
+    try:
+        choice, found = look(job, free=False)
+    except UsageError:  # the money does not last for any size, or nothing is known: then this says so, too
+        choice = Choice(None)
     if choice.chosen is None:
+        unbound = replace(job, budget=replace(job.budget, cost=None))
+        choice, found = look(unbound, free=True)
+        if choice.chosen is not None:  # it would do, but for money kept for machines that end late
+            choice = Choice(None, choice.chosen)
         raise _impossible(job, wish, choice, found.settings)
     one = choice.chosen
     notes = [note for note in found.notes if "gone after" not in note and "left out" not in note]
+    sized = {
+        able[n].fleet.name: able for able in _every(launchers, runs, job, wish, free=False) for n in able
+    }
     return _launch(store, sized[one.fleet][one.workers], one, wish, timing, launchers, notes)
+
+
+def _every(
+    launchers: Sequence[Launcher], runs: int, job: Job, wish: SweepTarget, *, free: bool
+) -> list[dict[int, Launcher]]:
+    return [_sized(one, runs, job, wish, free=free) for one in launchers]
 
 
 def _all(project: Project) -> list[str | None]:
     return [*project.fleets] or [None]
 
 
-def _sized(one: Launcher, runs: int, job: Job, wish: SweepTarget) -> dict[int, Launcher]:
+def _sized(one: Launcher, runs: int, job: Job, wish: SweepTarget, *, free: bool) -> dict[int, Launcher]:
     """The fleet with each number of workers that is worth a look; its own number is the most."""
     fleet, nodes = one.fleet, job.resources.nodes
     hours = LONGER * wish.seconds / 3600
     hours = hours if fleet.max_hours is None else min(hours, fleet.max_hours)
-    own = fleet.max_hours if wish.by is None else hours
+    own = fleet.max_hours if wish.by is None or free else hours
     able = sizes(runs, max(1, fleet.workers // nodes), max(1, fleet.slots or 1))
     return {n: replace(one, fleet=replace(fleet, workers=n * nodes, max_hours=own)) for n in able}
 

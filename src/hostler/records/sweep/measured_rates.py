@@ -13,7 +13,7 @@ from typing import Any
 
 from hostler.records import layout
 from hostler.records.body import NUMBER, TEXT, WHOLE, checked, decode, encode, taken_apart
-from hostler.spec.names import is_part, slug
+from hostler.spec.names import slug
 from hostler.store import NotFound, Store
 
 STEADY = 0.05  # two halves of a measurement that differ by less are steady
@@ -123,13 +123,6 @@ def read(store: Store, sweep: str, fleet: str) -> MeasuredRate | None:
         known = {name: record[name] for name in MeasuredRate.__dataclass_fields__ if name in record}
         found = MeasuredRate(**{**known, "fleet": fleet})
         return found if found.rate > 0 else None
-
-
-def names(store: Store, sweep: str) -> list[str]:
-    """Fleets that were scouted, by their names in keys."""
-    keys = (entry.key for entry in store.list(layout.measured_rates(sweep)))
-    found = (key.rsplit("/", 1)[1].removesuffix(".json") for key in keys if key.endswith(".json"))
-    return [name for name in found if is_part(name)]
 
 
 _FIELDS = {

@@ -40,7 +40,7 @@ def watched(chance: random.Random, pace: float) -> list[tuple[float, int]]:
     return found
 
 
-def simulated(name: str, price: float, seconds: float, often: str, seeds: int = 20) -> Line:
+def simulated(name: str, price: float, seconds: float, often: str, seeds: int = 8) -> Line:
     group = MachineGroup("r", name, ZONES, 8, True)
     length = VaryingSeconds((seconds,))
     prices = {(zone, True): price for zone in ZONES}

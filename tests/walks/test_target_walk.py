@@ -21,11 +21,11 @@ def test_late_sweep_gets_more_machines_within_its_money(tmp_path: Path) -> None:
         project = {"name": "cifar", "store": "gs://runs/cifar", "checkpoint": {"every": "1s"}}
         world.write("hostler.yaml", json.dumps({**project, "fleets": {"burst": {**fleet, "workers": 4}}}))
         world.env |= {"HOSTLER_CAP_MARGIN": "20"}
-        world.sweep_file(RUNS, steps=STEPS, nap=0.5)  # a run takes five times as long as is said
-        wish = ("--by", "250s", "--under", "3", "--run-time", "3s")
+        world.sweep_file(RUNS, steps=STEPS, nap=1.0)  # a run takes ten times as long as is said
+        wish = ("--by", "400s", "--under", "3", "--run-time", "3s")
         told = world.run("sweep", "-y", "grid.yaml", "--on", "burst", *wish, timeout=120)
         assert told.code == 0 and "1 worker of burst, up to 2 if it is late" in told.err, told.err
-        world.until_gone(400)
+        world.until_gone(520)
         assert world.states() == {"done": RUNS}
         assert world.weights(RUNS) == {n: weights(n, STEPS) for n in range(RUNS)}
         machines = [one for one in world.gce.usage() if one.kind == "machine"]

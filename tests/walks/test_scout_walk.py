@@ -54,6 +54,7 @@ def drawn(seed: int) -> tuple[dict[str, float], dict[str, float], str]:
 def test_scout_names_the_cheapest_and_loses_no_step(tmp_path: Path, seed: int) -> None:
     speeds, prices, cheapest = drawn(seed)
     with cloud(tmp_path, scale=1, pace=PACE) as world:
+        world.env |= {"HOSTLER_REPORT": "240"}  # four machines boot at once
         furnish(world, speeds, prices)
         world.gce.stockout("us-central1-a", machine=TYPES[seed % 4])
         done = world.run(

@@ -20,7 +20,7 @@ def test_late_sweep_gets_more_machines_within_its_money(tmp_path: Path) -> None:
         fleet = {"backend": "gce", "project": world.gce.project, "zones": ["us-central1-a"], "price": 6.0}
         project = {"name": "cifar", "store": "gs://runs/cifar", "checkpoint": {"every": "1s"}}
         world.write("hostler.yaml", json.dumps({**project, "fleets": {"burst": {**fleet, "workers": 4}}}))
-        world.env |= {"HOSTLER_CAP_MARGIN": "20"}
+        world.env |= {"HOSTLER_CAP_MARGIN": "20", "HOSTLER_REPORT": "240"}  # a busy machine boots slowly
         world.sweep_file(RUNS, steps=STEPS, nap=1.0)  # a run takes ten times as long as is said
         wish = ("--by", "400s", "--under", "3", "--run-time", "3s")
         told = world.run("sweep", "-y", "grid.yaml", "--on", "burst", *wish, timeout=120)

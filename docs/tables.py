@@ -40,6 +40,7 @@ SAID = {
     "tells": "`hostler status` says what workers wait for",
     "scripts": "`hostler sweep -s` runs a batch script of your own there",
     "by_ssh": "`hostler ssh` gets onto its machines by ssh",
+    "grows": "its workers may ask for others, where a sweep is late",
     "lasts": "a launch that nobody gave a deadline goes after",
     "longest": "no machine of it lasts longer than",
 }

@@ -32,6 +32,7 @@ from hostler.worker.run.kinds import POLICY, TRIES
 ROOT = Path(__file__).parents[2]
 DOCS = [*ROOT.glob("*.md"), *ROOT.glob("docs/*.md"), *ROOT.glob("examples/*/*.md")]
 SAMPLES = {
+    "fleet": "burst",
     "sha256": "0f" * 32,
     "name": "SWEEP",
     "run": "RUN",

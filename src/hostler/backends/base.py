@@ -33,6 +33,7 @@ class Capabilities:
     tells: bool = False  # its engine says what workers wait for
     scripts: bool = False  # its jobs may be a person's own batch script
     by_ssh: bool = True  # a person gets onto its machines by ssh
+    grows: bool = False  # its workers may ask for others of their launch
     lasts: float | None = None  # seconds after which a launch goes, where nobody gives it a deadline
     longest: float | None = None  # seconds that its engine lets a machine be there
 
@@ -245,6 +246,10 @@ class Host(Protocol):
 
     def leave(self) -> None:
         """Release this machine alone."""
+
+    def grow(self, workers: int, most: int) -> int | None:
+        """Have at least so many workers in this launch, at most `most`; the number that it has then, those on
+        their way too. None where a worker cannot ask its platform for others."""
 
     def tear_down(self, settled: Callable[[], None]) -> None:
         """Release the whole launch, this machine last. Calls `settled` when only this machine is left."""

@@ -26,6 +26,7 @@ VERBS = {
     "report": "Write a sweep as one HTML page: plots, table, errors, the best runs.",
     "plot": "Plot runs as PNG, SVG or HTML.",
     "plan": "Show how many runs a sweep file has, and which are new, done or running.",
+    "scout": "Measure a sweep's first runs on several fleets, and say which is cheapest.",
     "simulate": "Estimate a sweep's cost and time before anything is spent.",
     "cost": "Show what runs, sweeps and fleets have cost, and what is left of a budget.",
     "best": "Show the best run of a sweep, and how to get it.",
@@ -69,7 +70,7 @@ VERBS = {
 }
 GROUPS = {  # how --help shows them; each heading is a folder
     "Begin": ("init", "demo", "doctor", "import", "completion"),
-    "Run": ("run", "sweep", "plan", "simulate", "train", "drill"),
+    "Run": ("run", "sweep", "plan", "scout", "simulate", "train", "drill"),
     "Look": ("status", "show", "logs", "attach", "wait", "errors", "best", "diff", "cost"),
     "See": ("ui", "report", "plot", "df", "metrics", "export", "mcp"),
     "Steer": ("stop", "pause", "resume", "retry", "parallel", "tag", "rm"),

@@ -57,6 +57,7 @@ class Launcher:
     ready: Readiness | None = None  # None: the machines were not asked yet
     skip: frozenset[str] = frozenset()  # hosts that have workers already
     awaits: bool = True  # hosts that are down now get their workers when they are back
+    most: int = 0  # workers that the launch may grow to: its money is reserved for so many
     take_back: Callable[[str], bool] = lambda question: False  # asked if only some could be started
 
     def prepared(self, store: Store) -> Launcher:
@@ -196,7 +197,7 @@ class Launcher:
 
     def asked(self, jobs: Sequence[Job], runs: int = 0) -> Asked:
         """This launch for these sweeps, as its money is asked for."""
-        workers = self.plan([job.name for job in jobs], runs).workers
+        workers = max(self.plan([job.name for job in jobs], runs).workers, self.most)
         fleet = completed(self.engine, self.fleet)
         return tariff.asked(fleet, self.engine.capabilities, workers, jobs)
 

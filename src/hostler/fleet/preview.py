@@ -6,7 +6,7 @@ Reads the store and this machine's files, writes nothing.
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from statistics import median
 
 from hostler.errors import UsageError
@@ -14,9 +14,10 @@ from hostler.fleet import again, edit, equal_runs, sweep
 from hostler.fleet.edit import Edit
 from hostler.fleet.equal_runs import Twin
 from hostler.records.rows import Row, rows
-from hostler.records.sweep import sweeps
+from hostler.records.sweep import measured_rates, sweeps
 from hostler.spec import space
 from hostler.spec.job import Job
+from hostler.spec.project import Fleet
 from hostler.spec.states import DONE, QUEUED, RUNNING
 from hostler.store import Store
 
@@ -33,6 +34,12 @@ class Outlook:
     seconds: float | None = None  # what a run takes, as far as runs of this sweep have shown
     failed: int | None = None  # of a sweep that makes way: its failed runs, if the others hold nothing
     replaced: int = 0  # runs of a sweep in which nothing succeeded, and which makes way for other runs
+
+    def on(self, store: Store, fleet: Fleet) -> Outlook:
+        """The same for a fleet: what a scout measured there stands over what runs took elsewhere."""
+        measured = measured_rates.read(store, self.job.name, fleet.name)
+        seconds = measured.seconds if measured else None
+        return self if seconds is None else replace(self, seconds=seconds)
 
     @property
     def job(self) -> Job:

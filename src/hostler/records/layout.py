@@ -225,6 +225,29 @@ def learned_form(name: str, n: int) -> str:
     return f"{learned_forms(name)}{number(n)}.json"
 
 
+def measured_rates(name: str) -> str:
+    """Rates at which fleets train this sweep, as scouts measured them."""
+    return f"{sweep(name)}rates/"
+
+
+def measured_rate(name: str, fleet: str) -> str:
+    return f"{measured_rates(name)}{check_part(fleet)}.json"
+
+
+def targets(name: str) -> str:
+    """Moments by which a sweep is to be done; the newest counts."""
+    return f"{sweep(name)}target/"
+
+
+def target(name: str, n: int) -> str:
+    return f"{targets(name)}{number(n)}.json"
+
+
+def target_look(name: str, n: int, ended: int) -> str:
+    """A target looked at after so many ends: who creates it decides."""
+    return f"{targets(name)}{number(n)}/{number(ended)}.json"
+
+
 def began(name: str) -> str:
     """Its time of writing is when the first run of a sweep with a budget of hours was taken."""
     return f"{sweep(name)}began.json"

@@ -15,5 +15,7 @@ waiting.py  runs that wait, with the work they have left
 launch.py   a launch while a zone has run out
 weather.py  losses of machines, by chance or by a trace
 outcome.py  means and intervals of many simulations
+target_choice.py  fleet and size for a sweep that is to be done by a moment
+savings.py  changes that would have made a launch cheaper
 chart.py    time against cost as a chart
 """

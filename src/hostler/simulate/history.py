@@ -51,6 +51,7 @@ class Launches:
 class Known:
     lengths: VaryingSeconds | None = None
     gaps: VaryingSeconds | None = None
+    scouted: bool = False  # no run has ended: the lengths are those of a scout
 
 
 def of_runs(store: Store, names: Iterable[str]) -> Known:

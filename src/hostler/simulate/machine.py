@@ -9,13 +9,14 @@ from hostler.simulate.trace import MachineLoss
 class SimulatedMachine:
     __slots__ = (
         *("born", "ended", "group", "holds", "idle_since", "life", "loss", "number", "on", "seeks"),
-        *("watches_since", "zone"),
+        *("left", "watches_since", "zone"),
     )
 
     def __init__(self, number: int, group: MachineGroup) -> None:
         self.number, self.group = number, group
         self.life = 0  # of which machine an event is
         self.on = self.seeks = False  # it costs; it looks for work
+        self.left = False  # for good
         self.ended = 0  # runs, on this machine
         self.born = self.idle_since = self.watches_since = 0.0
         self.zone = ""

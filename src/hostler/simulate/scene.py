@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from hostler.backends.capacity import MachineGroup
+from hostler.records.sweep.target import Target
 from hostler.settings import Timing
 from hostler.simulate.times import VaryingSeconds
 from hostler.spec.job import Job
@@ -34,3 +35,5 @@ class Scene:
     each: int | None = None  # runs that a worker ends before it goes
     replaced: bool = False  # and another comes in its place
     limit: float | None = None  # the engine ends a worker after so long, and starts it anew
+    target: Target | None = None  # `by` counts from the launch; more workers are asked for where it is late
+    slower: tuple[float, float] = (0.0, 1.0)  # after so many seconds, work takes so many times as long

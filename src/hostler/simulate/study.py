@@ -6,13 +6,14 @@ Everything that was not said is told: a number that nobody gave is a guess, and 
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from math import hypot, sqrt
 from statistics import stdev
 
 from hostler.errors import UsageError
 from hostler.fleet.launcher import Launcher
+from hostler.records.sweep import measured_rates
 from hostler.settings import Timing
 from hostler.simulate import fleets, history, stock
 from hostler.simulate.fleets import Setting, SimulatedSweep
@@ -139,20 +140,26 @@ def study(
     """UsageError where something is missing that nobody can guess, or cannot be."""
     _check(job, runs)
     known = history.of_runs(store, wishes.like or [job.name])
+    scouted = _scouted(store, job, launchers, wishes)
+    if known.lengths is None and scouted:
+        known = replace(known, lengths=next(iter(scouted.values())), scouted=True)
     sweep, notes = _sweep(job, runs, wishes, known)
     intervals = wishes.intervals or (sweep.every,)
     notes += _check_intervals(wishes, intervals, sweep.length)
+    notes += [f"{name}: a run takes {length}, as a scout measured" for name, length in scouted.items()]
     rates = named_rates(wishes.preempt, [one.fleet.name for one in launchers])
-    made = list[Setting]()
+    made, pasts = list[Setting](), dict[str, Launches]()
     for one in launchers:
         try:
-            found = fleets.setting(one, store, sweep, timing, wishes.scale)
+            found = fleets.setting(one, store, _on(one, sweep, scouted, known), timing, wishes.scale)
         except UsageError as error:  # one of several may be refused; the others are compared
             if len(launchers) == 1 or (one is launchers[-1] and not made):
                 raise
             notes.append(f"{one.fleet.name} is left out: {error}")
             continue
-        past = history.of_fleet(store, one.fleet.name, now, timing)
+        if one.fleet.name not in pasts:
+            pasts[one.fleet.name] = history.of_fleet(store, one.fleet.name, now, timing)
+        past = pasts[one.fleet.name]
         found, said = _completed(found, wishes, past, rates.get(one.fleet.name))
         made.append(found)
         notes += said
@@ -163,6 +170,30 @@ def study(
     sky = Sky(wishes.trace, wishes.stockouts)
     seeds = wishes.seeds or seeds_for(made, len(intervals))
     return Study(job, runs, tuple(made), intervals, sky, seeds, tuple(dict.fromkeys(notes)))
+
+
+def _scouted(
+    store: Store, job: Job, launchers: Sequence[Launcher], wishes: StudyOptions
+) -> dict[str, VaryingSeconds]:
+    """Durations of a run by fleet, as scouts measured them; a person's own word stands over them."""
+    if wishes.run_time is not None or wishes.like:
+        return {}
+    names = dict.fromkeys(one.fleet.name for one in launchers)
+    found = {name: measured_rates.read(store, job.name, name) for name in names}
+    seconds = {name: one.seconds for name, one in found.items() if one}
+    return {name: VaryingSeconds((known * wishes.scale,)) for name, known in seconds.items() if known}
+
+
+def _on(
+    one: Launcher, sweep: SimulatedSweep, scouted: Mapping[str, VaryingSeconds], known: Known
+) -> SimulatedSweep:
+    """The sweep as it is on this fleet."""
+    own = scouted.get(one.fleet.name)
+    if own is not None:
+        return replace(sweep, length=own, doubt=doubt(own))
+    if known.scouted:  # no run has ended: nobody knows how long one takes here
+        raise UsageError(f"it was not scouted: hostler scout --on {one.fleet.name} measures it")
+    return sweep
 
 
 def _check(job: Job, runs: int) -> None:
@@ -183,6 +214,7 @@ def _sweep(job: Job, runs: int, wishes: StudyOptions, known: Known) -> tuple[Sim
     length, gap = wishes.run_time, known.gaps
     if length is None and known.lengths is not None:
         length = known.lengths.times(wishes.scale)
+    if wishes.run_time is None and known.lengths is not None and not known.scouted:
         count = len(known.lengths.seen)
         notes.append(f"a run takes {length}, as {counted(count, 'earlier run')} did")
     if wishes.like and known.lengths is None:
@@ -196,7 +228,7 @@ def _sweep(job: Job, runs: int, wishes: StudyOptions, known: Known) -> tuple[Sim
         raise UsageError(
             f"the duration of a run of {job.name} is unknown: none has ended in this store yet",
             hint="give --run-time 40m (or 30m-1h), or --like SWEEP whose runs take as long; "
-            "hostler sweep --try runs one",
+            "hostler scout measures one on a fleet",
         )
     if gap is None:
         notes.append(f"assumed: {fleets.GAP} between two runs of a worker")

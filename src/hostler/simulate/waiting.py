@@ -32,6 +32,9 @@ class Waiting:
         draw, factor = scene.length.draw, exp(chance.gauss(0.0, scene.doubt))
         self._left = array("d", (factor * draw(chance) for _ in range(scene.runs)))  # seconds of work
         self._began = array("d", bytes(8 * scene.runs))  # of the newest attempt
+        self._spent = array("d", bytes(8 * scene.runs))  # seconds of attempts that are over
+        self._slow_from, self._slow = scene.slower
+        self._slowed: set[int] = set()
         self._attempts = array("l", bytes(array("l").itemsize * scene.runs))
         self._tallies: dict[int, Tally] = {}
         self._again: deque[int] = deque()
@@ -58,13 +61,21 @@ class Waiting:
         now += self._save if self._attempts[run] > 1 else 0.0  # it goes on from a checkpoint
         self._began[run] = now
         left = self._left[run]
+        if self._slow != 1.0 and now >= self._slow_from and run not in self._slowed:
+            self._slowed.add(run)
+            left = self._left[run] = left * self._slow
         return now + left + self._save * ((left - 1e-9) // self._every), self._attempts[run]
 
     def attempt(self, run: int) -> int:
         return self._attempts[run]
 
+    def took(self, run: int, now: float) -> float:
+        """Seconds of all attempts of a run that ends now."""
+        return self._spent[run] + max(0.0, now - self._began[run])
+
     def stop(self, run: int, now: float) -> None:
         """It saved and was given back, because its machine goes."""
+        self._spent[run] += max(0.0, now - self._began[run])
         kept, part = self._kept(run, now)
         self._left[run] -= kept + part
         self._attempts[run] += 1
@@ -74,6 +85,7 @@ class Waiting:
 
     def cut(self, run: int, now: float, place: int) -> None:
         """The machine in this place vanished: its work since the last checkpoint is to be done again."""
+        self._spent[run] += max(0.0, now - self._began[run])
         kept, part = self._kept(run, now)
         self._left[run] -= kept
         self.repeated += part

@@ -10,6 +10,7 @@ import random
 from functools import partial
 from itertools import islice
 
+from hostler.records.sweep.target import TargetView, wanted
 from hostler.simulate import stock
 from hostler.simulate.agenda import Agenda
 from hostler.simulate.launch import Launching
@@ -41,6 +42,7 @@ class World:
         self._cost = self._machine_seconds = self._last_end = self._gone = 0.0
         self._over = self._capped = self._endless = False
         self._held_up = Launching(scene)
+        self._took: list[float] = []  # seconds of runs that have ended
 
     def run(self) -> SimulationOutcome:
         for group in self._scene.groups:
@@ -220,6 +222,20 @@ class World:
             self._seek(vm)
         if self._scene.job.parallel is not None and self._waiting.takeable:
             self._wake()
+        self._took.append(self._waiting.took(run, self._now))
+        self._grow()
+
+    def _grow(self) -> None:
+        """Whoever closes a run looks whether the sweep is late, and asks for more machines."""
+        target = self._scene.target
+        if target is None or self._capped or not self._open:
+            return
+        coming = sum(not vm.left for vm in self._vms)
+        seen = TargetView(target.by - self._now, self._open, coming, self._took)
+        for _ in range(wanted(target, seen) - coming):
+            vm = SimulatedMachine(len(self._vms), self._scene.groups[0])
+            self._vms.append(vm)
+            self._agenda.after(self._weather.comes(vm.number), self._come, vm)
 
     def _hand_over(self, vm: SimulatedMachine) -> None:
         """It has had its number of runs: the next task of its queue takes its place, if there is one."""
@@ -292,6 +308,7 @@ class World:
                     self._off(one, self._now + self._weather.parts())
             self._over = True
             return
+        vm.left = True
         self._off(vm, self._now + self._weather.parts())
 
     @property

@@ -23,6 +23,7 @@ states.py      states of a run
 names.py       names that are safe in keys and labels
 folders.py     folder names for runs
 nearest.py     the nearest known word, for hints
+moments.py     moments as people write them
 units.py       durations, sizes and money
 dockerfile.py  the Dockerfile of a project
 parsers/       options that scripts declare

@@ -35,6 +35,7 @@ from hostler.worker.claim.slots import Offer, Placement
 from hostler.worker.gang.leader import Leader
 from hostler.worker.gang.member import Member
 from hostler.worker.gang.rendezvous import Joined
+from hostler.worker.growth import Grow, Growth
 from hostler.worker.machine import Machine
 from hostler.worker.machine_fate import Ended
 from hostler.worker.pulse import Pulse
@@ -64,6 +65,7 @@ class WorkerTerms:
     job: str = ""  # by which its platform can be asked later how it ended
     fate: Callable[[str], str] = lambda job: ""  # asks that of another worker's job
     serves: Callable[[], Iterable[str]] | None = None  # the sweeps of that launch, asked at every look
+    grow: Grow = lambda workers, most: None  # asks its platform for more workers of its launch
     close: Callable[[], None] = lambda: None  # the launch gets no more sweeps: told before a last look
 
 
@@ -112,6 +114,7 @@ class Worker:
         self._alone = False  # nor for any other worker of its launch, which is closed
         self._used = 0.0  # money, by attempts that are over
         self._lookback = Lookback(machine)
+        self._growth = Growth(machine, terms.fleet, terms.grow)
         self._sharing = SharingLimits()
         self._refused = False  # this machine won't do for a run that others may do
         self._busy_at = machine.clock()
@@ -404,6 +407,8 @@ class Worker:
         self._m.say(f"{execution.attempt.key.run}: {execution.outcome or 'the worker failed; see its log'}")
         self._busy_at, self._stays_since = self._m.clock(), None
         self._used += execution.cost
+        if execution.outcome in ENDED:
+            self._growth.ended(execution.attempt.key.sweep)
         self._ended += execution.outcome in (*ENDED, "")  # "": broken here, and counted so as not to go on
         self._refused = self._refused or execution.refused
         if isinstance(execution, Execution) and execution.rejection:

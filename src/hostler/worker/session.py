@@ -137,6 +137,7 @@ def _carry_on(
         took=host.show,
         job=host.job(),
         fate=host.fate,
+        grow=host.grow,
         serves=launched.serves if launched and launched.known else None,
         close=launched.close if launched else lambda: None,
     )

@@ -243,3 +243,28 @@ def test_template_of_a_candidate_tells_its_workers_their_price(given_price: floa
         assert float(words[words.index("--price") + 1]) == pytest.approx(cost, rel=1e-4)
         assert (body["machineType"], body["scheduling"]["provisioningModel"]) == (one.machine, "SPOT")
         assert names_of.generation_of(f"{group.name}-ab12") == "1" and len(f"{group.name}-ab12") <= 63
+
+
+def mixed(workers: int, **more: object) -> plans.Requests:
+    options = {"project": "p", "zones": ("us",), "gpu": ("L4:1", "A100:1"), "mix": True, **more}
+    fleet = Fleet("burst", "gce", workers=workers, options=options, scope="s", store="gs://b/s")
+    return plans.requests(fleet, Launch("gs://b/s", generation="burst/1", at=1e9), "p")
+
+
+def test_mixed_fleet_has_about_as_many_of_each_machine() -> None:
+    made = mixed(5)
+    sizes = {made.machine_of(group): group.size for group in made.groups}
+    assert sizes == {"g2-standard-8": 3, "a2-highgpu-1g": 2}
+    assert all(not group.size for group in made.spare) and len(made.spare) > 3
+    assert len([path for path, _ in made if path.endswith("instanceGroupManagers")]) == 2
+    assert [line.split(",")[0] for line in plans.notes(made, Launch("gs://b/s", at=1e9))[:2]] == [
+        "3 × g2-standard-8",
+        "2 × a2-highgpu-1g",
+    ]
+    assert [made.machine_of(group) for group in mixed(1).groups] == ["g2-standard-8"]
+
+
+@pytest.mark.parametrize("given", [{"gpu": ("L4:1",)}, {"gpu": "L4:1"}, {"gpu": None}])
+def test_mix_of_one_machine_is_refused(given: dict[str, object]) -> None:
+    with pytest.raises(UsageError, match="nothing to mix"):
+        mixed(4, **given)

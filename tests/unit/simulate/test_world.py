@@ -245,3 +245,14 @@ def test_machine_that_never_worked_took_longer_than_it_lived() -> None:
     trace = Trace(starts=starts, losses=(MachineLoss(0, 100, 100, notice=False),))
     weather = AsItWas(trace, Habits(boots=always(5)), random.Random(0))
     assert [weather.boots(0), weather.boots(0)] == [100, 70]
+
+
+@pytest.mark.parametrize(("often", "most"), [("5%/h", 1.04), ("20%/h", 1.06)])
+def test_hundred_runs_cost_little_more_than_their_training(often: str, most: float) -> None:
+    found = scene(workers=25, runs=100, length=2400, every=300, save=5.0, gap=always(1))
+    habits = Habits(always(20), always(105), always(30), 30)
+    done = [
+        World(found, ByChance(habits, rate(often), {}, random.Random(2 * n)), 2 * n + 1).run()
+        for n in range(10)
+    ]
+    assert sum(one.cost for one in done) / len(done) <= most * 100 * 2400 / HOUR

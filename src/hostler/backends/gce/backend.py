@@ -53,6 +53,7 @@ CAPABILITIES = Capabilities(
     restarts=True,
     billed=True,
     makes_machines=True,
+    grows=True,
     keeps_secrets=False,
     lasts=cloud.DAY,
     longest=plans.LONGEST,

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import cached_property
@@ -88,12 +88,34 @@ class GceHost(LocalHost):
         """Its group has one less to keep."""
         removal.leave(self.vm.client, self.vm.path, self.vm.group)
 
+    def grow(self, workers: int, most: int) -> int | None:
+        """This VM's group gets what is lacking: where it is, there was stock. Of two that grow different
+        groups at once, the later one gives back what is too much."""
+        client, own = self.vm.client, self.vm.group
+        sizes = _sizes(client, self.vm.settings["groups"])
+        lack = min(workers, most) - sum(sizes.values())
+        if lack <= 0 or own not in sizes:
+            return sum(sizes.values())
+        client.change("POST", f"{own}/resize", size=sizes[own] + lack)
+        sizes = _sizes(client, self.vm.settings["groups"])
+        over = min(sum(sizes.values()) - most, lack)
+        if over > 0:
+            client.change("POST", f"{own}/resize", size=sizes[own] - over)
+            sizes[own] -= over
+        return sum(sizes.values())
+
     def tear_down(self, settled: Callable[[], None]) -> None:
         client, settings = self.vm.client, self.vm.settings
         removal.abandon(client, self.vm.path, self.vm.group)
         removal.tear_down(client, settings["groups"], settings["templates"])
         settled()
         removal.vanish(client, self.vm.path)
+
+
+def _sizes(client: GceClient, groups: Sequence[str]) -> dict[str, int]:
+    """Sizes of the groups that are there, by path."""
+    found = {path: client.find(path) for path in groups}
+    return {path: int(body.get("targetSize", 0)) for path, body in found.items() if body}
 
 
 def this_host() -> GceHost:

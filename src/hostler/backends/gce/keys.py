@@ -18,6 +18,7 @@ class GceKeys(FleetKeys):
     gpu: Gpus | None = None
     cpus: CpuBound | None = None
     memory: MemoryBound | None = None
+    mix: bool | None = None
     spot: Spot | None = None
     image: Text | None = None
     family: Text | None = None

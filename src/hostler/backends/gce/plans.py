@@ -103,22 +103,26 @@ def requests(fleet: Fleet, launch: Launch, project: str) -> Requests:
 
 
 def _by_price(fleet: Fleet, launch: Launch, project: str) -> Requests:
-    """The cheapest candidate is asked for; the others stand in, one after the other."""
+    """The cheapest candidate is asked for, with `mix` the cheapest of each machine; the others stand in, one
+    after the other."""
     owner, generation = owner_of(fleet), cloud.number_of(launch.generation)
     name = owner.name(generation)
     chosen: dict[str, tuple[VmShape, float]] = {}
     given = fleet.price  # stands over the table
     made: list[MachineGroup] = []
-    for one in wanted.tried(fleet):
+    candidates = wanted.tried(fleet)
+    sizes = wanted.shares(candidates, fleet.workers, mix=bool(fleet.options.get("mix")))
+    for one, size in zip(candidates, sizes, strict=True):
         own = f"{name}{CHOSEN}{_mark(one)}"
         if own not in chosen:
             chosen[own] = shape.shape(wanted.narrowed(fleet, one)), one.price if given is None else given
-            made.append(MachineGroup(one.region, own, one.zones, 0, one.spot))
-    first, spare = replace(made[0], size=fleet.workers), tuple(made[1:])
-    told = settings(fleet, launch, project, (first,), spare)
+            made.append(MachineGroup(one.region, own, one.zones, size, one.spot))
+    first = tuple(group for group in made if group.size) or (made[0],)
+    spare = tuple(group for group in made if group not in first)
+    told = settings(fleet, launch, project, first, spare)
     described = owner.describe(int(generation))
-    found = chosen[first.name][0]
-    return Requests(project, name, found, owner, described, told, (first,), spare, chosen)
+    found = chosen[first[0].name][0]
+    return Requests(project, name, found, owner, described, told, first, spare, chosen)
 
 
 def _mark(one: Candidate) -> str:
@@ -183,13 +187,20 @@ def notes(made: Requests, launch: Launch) -> list[str]:
         kind = "spot" if made.groups[0].spot else "on demand"
     gpus = f" with {found.gpus} × {found.gpu}" if found.gpus else ""
     sizes = ", ".join(f"{group.size} in {', '.join(group.zones)}" for group in made.groups)
+    mixed = [_sized(made, group) for group in made.groups] if len(made.groups) > 1 and made.chosen else []
     return [
-        f"{found.machine}{gpus}, {kind}: {sizes}",
+        *(mixed or [f"{found.machine}{gpus}, {kind}: {sizes}"]),
         *_next(made),
         f"removed by Compute Engine itself after {show_duration(left)}, at {template.rfc3339(made.deadline)}",
         *([] if found.external_ip else [_INSIDE]),
         *([_meeting(found, launch)] if launch.resources.nodes > 1 and _is_default(found) else []),
     ]
+
+
+def _sized(made: Requests, group: MachineGroup) -> str:
+    found, price = made.chosen[group.name]
+    kind = "spot" if group.spot else "on demand"
+    return f"{group.size} × {found.machine}, {kind}, in {', '.join(group.zones)}, {price:g} an hour"
 
 
 def _next(made: Requests) -> Iterator[str]:

@@ -49,6 +49,9 @@ class LocalHost:
     def leave(self) -> None:
         """The machine stays when its worker has left."""
 
+    def grow(self, workers: int, most: int) -> int | None:
+        return None
+
     def tear_down(self, settled: Callable[[], None]) -> None:
         settled()
 

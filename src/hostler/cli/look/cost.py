@@ -48,6 +48,7 @@ def command(
         from hostler.cli.look import cost_explained  # with the backends
 
         click.echo("\n".join(cost_explained.lines(cost_explained.explained(store, shown, say))))
+        click.echo("\n".join(cost_explained.saving_lines(cost_explained.advice(store, shown, say))))
     if not known and not shown and not runs:
         click.echo(
             "hostler: no fleet here has a price; set `price:`, the cost of one worker for an hour", err=True
@@ -59,7 +60,11 @@ def _purposes(store: Store, shown: Sequence[Spend], say: Say) -> dict[str, Any]:
     from hostler.cli.look import cost_explained  # with the backends
 
     found = cost_explained.explained(store, shown, say)
-    return {"explained": {one.name: cost_explained.as_json(one) for one in found}}
+    advice = cost_explained.advice(store, shown, say)
+    return {
+        "explained": {one.name: cost_explained.as_json(one) for one in found},
+        "savings": {name: [vars(one) for one in changes] for name, changes in advice.items()},
+    }
 
 
 def _sweep_cost(store: Store, name: str, found: Sequence[Spend], say: Say) -> SweepCost | None:

@@ -2,24 +2,31 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
+from typing import TYPE_CHECKING
 
 from hostler import settings
 from hostler.backends.base import Timed
 from hostler.backends.registry import backend_of
 from hostler.cli import here
-from hostler.errors import HostlerError
+from hostler.errors import HostlerError, UsageError
 from hostler.fleet.fleet_choice import owned
 from hostler.records.launch import breakdown
 from hostler.records.launch.breakdown import Breakdown
 from hostler.records.launch.launches import Generation
 from hostler.records.launch.settlement import Spend
 from hostler.records.run import heartbeats
+from hostler.records.sweep import measured_rates, sweeps
 from hostler.spec.names import slug
-from hostler.spec.units import show_money
+from hostler.spec.units import show_duration, show_money
 from hostler.store import Store
 
+if TYPE_CHECKING:
+    from hostler.simulate.savings import Saving
+
+SEEDS = 20  # simulations of each change
 WORDS = {
     "training": "training",
     "booting": "booting, until a script runs",
@@ -71,6 +78,55 @@ def _lives(
     except HostlerError as error:
         say(f"{one.name}: its platform was not asked when machines came and went: {error.message}")
         return {}
+
+
+def advice(store: Store, found: Sequence[Spend], say: Callable[[str], None]) -> dict[str, list[Saving]]:
+    """Launch → the changes that would have saved most, simulated; none where too little is known of it."""
+    result: dict[str, list[Saving]] = {}
+    for spend in found:
+        one = spend.generation
+        if not one.by_hand and one.price:
+            try:
+                result[one.name] = _advice(store, one)
+            except HostlerError as error:
+                say(f"{one.name}: nothing is simulated: {error.message}")
+    return result
+
+
+def _advice(store: Store, one: Generation) -> list[Saving]:
+    from hostler.fleet.launcher import sweep_launcher
+    from hostler.records import project as projects
+    from hostler.simulate.savings import savings
+    from hostler.simulate.study import StudyOptions, study
+
+    project = here.project()
+    own = next((name for name in project.fleets if slug(name) == one.fleet), None)
+    if own is None or not one.sweeps:
+        raise UsageError(f"hostler.yaml here has no fleet {one.fleet}, or it served no sweep")
+    job = sweeps.load(store, one.sweeps[0])
+    scouted = [name for name in project.fleets if measured_rates.read(store, job.name, name)]
+    launchers = [sweep_launcher(project, store.url, own, job.parallel)]
+    launchers[0] = replace(launchers[0], fleet=replace(launchers[0].fleet, workers=one.workers))
+    launchers += [sweep_launcher(project, store.url, name, job.parallel) for name in scouted if name != own]
+    free = replace(job, budget=replace(job.budget, cost=None, hours=None))
+    timing = projects.agreed(store, projects.timing_of(store.url))
+    found = study(store, launchers, free, job.count, StudyOptions(seeds=SEEDS), timing, time.time())
+    this, *others = found.settings
+    if slug(this.scene.fleet) != one.fleet:
+        raise UsageError(f"fleet {own} cannot be simulated as hostler.yaml has it now")
+    return savings(this, others, found.sky, SEEDS)
+
+
+def saving_lines(found: Mapping[str, Sequence[Saving]]) -> Iterator[str]:
+    for name, changes in found.items():
+        yield (
+            f"{name}: would have been cheaper, simulated, with"
+            if changes
+            else f"{name}: nothing cheaper found"
+        )
+        for one in changes:
+            later = f"{show_duration(round(abs(one.seconds)))} {'later' if one.seconds > 0 else 'sooner'}"
+            yield f"  {one.words}: {show_money(one.saves)} less ({100 * one.share:.0f} %), {later}"
 
 
 def lines(found: Sequence[Explained]) -> Iterator[str]:

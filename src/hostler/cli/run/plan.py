@@ -14,10 +14,10 @@ from hostler import env
 from hostler.backends.project_file import load_sweep
 from hostler.cli import here
 from hostler.cli.run import forecast, pricing
+from hostler.cli.run.fleet_pick import chosen_launcher
 from hostler.cli.terminal import output
 from hostler.errors import MissingError
 from hostler.fleet import preview
-from hostler.fleet.launcher import sweep_launcher
 from hostler.fleet.preview import Outlook
 from hostler.fleet.submit import code_mark, required_files
 from hostler.fleet.sweep import as_stored, draft_sweep
@@ -38,7 +38,8 @@ def command(file: Path, on: str | None, store_url: str | None, as_json: bool) ->
     store = here.open_at(url)
     job = as_stored(store, job)
     found = preview.look(store, job, code_mark(store, given.project, [job.file]))
-    workers = sweep_launcher(given.project, url, on, job.parallel).prepared(store)
+    workers = chosen_launcher(store, given.project, url, on, job).prepared(store)
+    found = found.on(store, workers.fleet)
     costs = pricing.outlay(store, workers, [found.job], found.open)
     price = costs.asked.price.worker
     line, missing = _command_line(found), _missing(given.project, job)

@@ -6,6 +6,7 @@ import shlex
 import sys
 import tempfile
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -18,13 +19,15 @@ from hostler.backends.project_file import load_sweep
 from hostler.cli import here
 from hostler.cli.look import wait
 from hostler.cli.run import forecast, pricing
+from hostler.cli.run.fleet_pick import chosen_launcher, fleet_names
 from hostler.cli.run.pricing import Outlay
+from hostler.cli.run.targeted import capped, sweep_target, targeted
 from hostler.cli.terminal import halted, output
 from hostler.cli.terminal.ask import ask, ask_text, asked
 from hostler.errors import UsageError
 from hostler.fleet import again, equal_runs, preview, submit
 from hostler.fleet.init_from import begin_from
-from hostler.fleet.launcher import Launcher, is_served, sweep_launcher
+from hostler.fleet.launcher import Launcher, is_served
 from hostler.fleet.preview import Outlook
 from hostler.fleet.secrets import check_secrets, check_told
 from hostler.fleet.submit import code_mark
@@ -34,7 +37,8 @@ from hostler.records.rows import Row, rows
 from hostler.records.run import control
 from hostler.records.run.log import RunKey
 from hostler.records.series.logs import LogReader
-from hostler.records.sweep import concurrency, sweeps
+from hostler.records.sweep import concurrency, sweeps, target
+from hostler.simulate import times
 from hostler.spec.formats import submit_script
 from hostler.spec.job import Budget, Job
 from hostler.spec.names import slug
@@ -62,6 +66,10 @@ class _SweepChanges:
 def command(
     file: Path,
     on: str | None,
+    by: str | None,
+    under: float | None,
+    preempt: tuple[str, ...],
+    run_time: str | None,
     script: Path | None,
     resubmit: bool,
     rerun: str | None,
@@ -83,23 +91,32 @@ def command(
     url = here.store_url(store_url, given.project)
     limit = 1 if one_by_one else given.together
     job, together = offered(draft_sweep(given), given.project.root, limit)
-    workers = sweep_launcher(given.project, url, on, job.parallel, script)
     store = here.open_at(url)
     job = as_stored(store, job)
+    wish = sweep_target(by, under, preempt, times.times(run_time, "--run-time") if run_time else None)
+    job = capped(job, wish) if wish else job
     if init_from:
         job, project = begin_from(init_from, job, given.project, store)
         given = replace(given, project=project)
+    found = preview.look(store, job, code_mark(store, given.project, [job.file]), anew=overwrite)
+    aim = None
+    if wish is not None:
+        _check_target(script, no_start=no_start)
+        aim = targeted(store, given.project, url, fleet_names([on or ""]), job, found.open, wish)
+    workers = aim.workers if aim else chosen_launcher(store, given.project, url, on, job, script=script)
     workers = workers if no_start else workers.prepared(store)
     workers = replace(workers, take_back=lambda question: all_or_none or (not yes and asked(question)))
-    found = preview.look(store, job, code_mark(store, given.project, [job.file]), anew=overwrite)
+    found = found.on(store, workers.fleet)
     costs = pricing.outlay(store, workers, [found.job], found.open, settle=not dry_run)
     if dry_run:
-        return _show(found, workers, costs, together, as_json)
+        return _show(found, workers, costs, together, as_json, aim.lines if aim else ())
     check_secrets(job.secrets)
     check_told(job.notify.to)
-    named = on is not None or script is not None
+    named = on is not None or script is not None or aim is not None
     _check_money(store, found, costs, no_start=no_start, always=named, again=resubmit)
     _announce(found, workers, costs, together, priced=not no_start)
+    for line in aim.lines if aim else ():
+        click.echo(f"  {line}", err=True)
     forecast.say_notes(given.notes)
     if found.twins and not reuse and not yes:
         reuse = ask("Take the results of those that finished in other sweeps?", yes=False)
@@ -112,11 +129,19 @@ def command(
     anew = overwrite or bool(found.replaced)
     done = submit_sweep(store, given, job, anew=anew, failed=bool(found.replaced) or (overwrite and yes))
     reopened = _settle(store, done, found, wishes)
+    if aim:
+        target.write(store, done.job.name, aim.target)
     _start(store, workers, done, found, reopened, no_start=no_start, always=named)
     code = _wait(store, done.job, given.results, as_json) if waits else 0
     if as_json:
         _print_result(found, workers, costs, together, version=done.version, reopened=reopened)
     return code
+
+
+def _check_target(script: Path | None, *, no_start: bool) -> None:
+    if script is not None or no_start:
+        other = "-s" if script else "--no-start"
+        raise UsageError(f"--by and --under choose workers: {other} cannot be combined with them")
 
 
 def _program(script: Path) -> tuple[str, ...] | None:
@@ -139,17 +164,25 @@ def _print_result(found: Outlook, workers: Launcher, costs: Outlay, together: st
     output.print_json({**plan, "together": together, "price": pricing.as_json(costs), **done})
 
 
-def _show(found: Outlook, workers: Launcher, costs: Outlay, together: str, as_json: bool) -> int:
+def _show(
+    found: Outlook, workers: Launcher, costs: Outlay, together: str, as_json: bool, target: Sequence[str]
+) -> int:
     hidden = workers.hidden([found.job])
     plan = workers.plan([found.job.name], found.open, funded=costs.funded, hidden=hidden)
     price = costs.asked.price.worker
     if as_json:
         commands = [shlex.join(words) for words in plan.commands]
         shown = forecast.as_json(found, workers.fleet, price)
-        told = {"price": pricing.as_json(costs), "together": together, "commands": commands}
+        told = {
+            "target": list(target),
+            "price": pricing.as_json(costs),
+            "together": together,
+            "commands": commands,
+        }
         output.print_json({**shown, **told})
     else:
-        lines = [*forecast.lines(found, workers.fleet, price, together), *pricing.lines(costs), plan.text]
+        lines = [*forecast.lines(found, workers.fleet, price, together), *pricing.lines(costs)]
+        lines += [*(f"  {line}" for line in target), plan.text]
         click.echo("\n".join(lines))
     return 0
 

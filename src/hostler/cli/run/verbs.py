@@ -42,8 +42,18 @@ def run(**given: Any) -> int:
 @click.command()
 @click.argument("file", type=click.Path(path_type=Path))
 @click.option(
-    "--on", metavar="FLEET", help="Fleet to run on (default: hostler.yaml's `fleet`, else this machine)."
+    "--on",
+    metavar="FLEET",
+    help="Fleet to run on; of several (A,B), the cheapest as scouted (default: hostler.yaml's `fleet`).",
 )
+@click.option(
+    "--by", metavar="WHEN", help='Be done by then: "tomorrow 9:00", 18:00, 6h; fleet and size are chosen.'
+)
+@click.option("--under", type=float, metavar="MONEY", help="Spend at most this; fleet and size are chosen.")
+@click.option(
+    "--preempt", multiple=True, metavar="RATE", help="For --by: rate of preemptions, 5%/h or FLEET=5%/h."
+)
+@click.option("--run-time", metavar="TIME", help="For --by: duration of one run (default: as measured).")
 @click.option("-s", "script", type=click.Path(path_type=Path), help="Queue it on Slurm by this sbatch file.")
 @click.option("-r", "resubmit", is_flag=True, help="Also submit again what is neither done nor running.")
 @click.option(
@@ -91,6 +101,48 @@ def sweep(**given: Any) -> int:
 def plan(**given: Any) -> int:
     """Show how many runs a sweep file has, the first and last few, and which are new, done or running."""
     return perform("hostler.cli.run.plan", given)
+
+
+@click.command()
+@click.argument("file", type=click.Path(path_type=Path))
+@click.option(
+    "--on", multiple=True, required=True, metavar="FLEET", help="Fleets to try (--on A --on B, or A,B)."
+)
+@click.option(
+    "--for",
+    "span",
+    default="3m",
+    show_default=True,
+    metavar="TIME",
+    help="Time that each is measured, after its first steps.",
+)
+@click.option(
+    "--steps",
+    type=click.IntRange(min=1),
+    metavar="N",
+    help="Steps of a run (default: as its parameters say).",
+)
+@click.option(
+    "--preempt",
+    multiple=True,
+    metavar="RATE",
+    help="Rate at which machines are taken away: 5%/h, 20%/d, FLEET=5%/h.",
+)
+@options.yes_option
+@options.store_option
+@options.json_option
+def scout(**given: Any) -> int:
+    """Begin the first runs on each of several fleets, measure them for some minutes, and compare.
+
+    Shown are steps a second after the warm-up, the cost of a run, and hours and cost of the whole sweep with
+    its preemptions. The runs are saved and go on wherever the sweep goes. What was measured is kept in the
+    store, for `plan`, `simulate` and the next launch.
+
+    \b
+    hostler scout grid.yaml --on burst,tau,lab
+    hostler sweep grid.yaml --on burst,tau,lab    takes the cheapest of them
+    """
+    return perform("hostler.cli.run.scout", given)
 
 
 @click.command()

@@ -23,7 +23,6 @@ if TYPE_CHECKING:
 
 FIRM = {run_columns.NAME: 32, run_columns.STATE: 24}  # columns that a narrow terminal cuts last
 WIDEST = 100_000  # in a pipe nothing is left out
-STEPS = ("steps", "max_steps", "num_steps", "total_steps", "iterations", "epochs", "max_epochs", "num_epochs")
 
 
 def print_table(found: Sequence[Row], *, sort: str = "", columns: str = "") -> None:
@@ -100,10 +99,12 @@ def with_others(count: int) -> str:
 
 def eta(row: Row, now: float) -> float | None:
     """Seconds left, where the parameters say how many steps there are."""
-    total = next((row.params[k] for k in STEPS if k in row.params), None)
-    if isinstance(total, bool) or not isinstance(total, (int, float)):
+    if row.state != RUNNING or row.stale or not row.step or not row.started:
         return None
-    if row.state != RUNNING or row.stale or not row.step or not row.started or row.step >= total:
+    from hostler.records.sweep.measured_rates import planned_steps  # only while something runs
+
+    total = planned_steps(row.params)
+    if total is None or row.step >= total:
         return None
     return spent(row, now) / row.step * (total - row.step)
 

@@ -41,6 +41,7 @@ class World:
     chance: random.Random
     guest_env: Mapping[str, str]
     sshd: bool = False  # whether a machine has one
+    speeds: dict[str, float] = field(default_factory=dict)  # of machine types; 1 where none is given
     lock: threading.RLock = field(default_factory=threading.RLock)
     stock: Stock = field(default_factory=Stock)
     machines: dict[tuple[str, str], Machine] = field(default_factory=dict)  # (zone, name)

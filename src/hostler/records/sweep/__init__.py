@@ -8,6 +8,8 @@ journal.py       configurations that a search chose
 rungs.py         values of runs at the steps where they are compared
 ends.py          ends of runs, for a search
 failures.py      halts a sweep whose runs all fail alike
+target.py        the moment by which a sweep is to be done, and workers for it
+measured_rates.py rates at which fleets train a sweep
 learned_forms.py forms of options that a usage error showed
 error_groups.py  failures, grouped by error
 summary.py       a sweep in one line

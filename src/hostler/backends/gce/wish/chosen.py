@@ -58,7 +58,26 @@ def _shown(value: object) -> str:
 
 def tried(fleet: Fleet) -> tuple[Candidate, ...]:
     """Candidates of a launch, in the order in which they are asked for."""
-    return candidates(fleet).found[:TRIES]
+    found = candidates(fleet).found
+    kept = {*found[:TRIES], *(_firsts(found).values() if fleet.options.get("mix") else ())}
+    return tuple(one for one in found if one in kept)
+
+
+def _firsts(found: Sequence[Candidate]) -> dict[tuple[str, str, int], Candidate]:
+    """Each machine where it is cheapest."""
+    kinds: dict[tuple[str, str, int], Candidate] = {}
+    for one in found:
+        kinds.setdefault((one.machine, one.gpu, one.gpus), one)
+    return kinds
+
+
+def shares(found: Sequence[Candidate], workers: int, *, mix: bool) -> list[int]:
+    """Workers of each candidate that are asked for first: all of the cheapest; with `mix` about as many of
+    each machine, each where it is cheapest. The others stand in. Pure."""
+    first = list(_firsts(found).values()) if mix else [found[0]]
+    share, more = divmod(workers, len(first))
+    sizes = {one: share + (place < more) for place, one in enumerate(first)}
+    return [sizes.get(one, 0) for one in found]
 
 
 def narrowed(fleet: Fleet, one: Candidate | None = None) -> Fleet:
@@ -66,7 +85,7 @@ def narrowed(fleet: Fleet, one: Candidate | None = None) -> Fleet:
     if not wishes.is_wish(fleet):
         return fleet
     one = one or tried(fleet)[0]
-    kept = {key: value for key, value in fleet.options.items() if key not in ("gpu", "cpus", "memory")}
+    kept = {key: value for key, value in fleet.options.items() if key not in ("gpu", "cpus", "memory", "mix")}
     gpu = {"gpu": f"{one.gpu}:{one.gpus}"} if one.gpu else {}
     place = {"machine": one.machine, "zones": one.zones, "exclude_zones": (), "spot": one.spot}
     return replace(fleet, options={**kept, **gpu, **place})

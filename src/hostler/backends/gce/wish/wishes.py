@@ -56,7 +56,7 @@ class MachineWish:
 def is_wish(fleet: Fleet) -> bool:
     """Whether the fleet leaves something to be chosen by price."""
     given = fleet.options
-    if any(given.get(key) is not None for key in ("cpus", "memory")):
+    if given.get("mix") or any(given.get(key) is not None for key in ("cpus", "memory")):
         return True
     if given.get("machine") == places.ANY or isinstance(given.get("gpu"), (tuple, list)):
         return True
@@ -66,6 +66,12 @@ def is_wish(fleet: Fleet) -> bool:
 def wish_of(fleet: Fleet, regions: set[str]) -> MachineWish:
     """The wish of a fleet's keys; UsageError for a name that is none. `regions`: those that are known."""
     given = fleet.options
+    several = isinstance(given.get("gpu"), (tuple, list)) and len(set(given["gpu"])) > 1
+    if given.get("mix") and not (several or given.get("machine") == places.ANY):
+        raise UsageError(
+            f"fleet {fleet.name}: `mix` has nothing to mix: it names one machine",
+            hint="`gpu: [L4:1, A100:1]`, or `machine: any`",
+        )
     found, out = tuple(given.get("zones") or (places.ANY,)), frozenset(given.get("exclude_zones") or ())
     for key, names in (("zones", found), ("exclude_zones", tuple(out))):
         for name in names:

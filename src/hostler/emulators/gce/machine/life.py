@@ -35,6 +35,8 @@ from hostler.emulators.gce.meter import Usage
 from hostler.emulators.gce.pace import AtDeadline
 from hostler.emulators.gce.world import World
 
+SPEED = "EMULATED_SPEED"  # variable that tells a training how fast its machine is
+
 Then = Callable[[], None]
 _OVER = Failure("INVALID_USAGE", "The termination time of the instance is in the past.")
 
@@ -216,6 +218,7 @@ def _switch_on(world: World, machine: Machine) -> None:
     host = machine.server.host
     place = {"GCE_METADATA_HOST": host, "GCE_METADATA_IP": host, "GCE_METADATA_ROOT": host}
     called = {env.HOST: machine.name}  # as a real one would be
+    called[SPEED] = f"{world.speeds.get(machine.need.machine.name, 1.0):g}"
     machine.guest = Guest(folder, {**called, **world.guest_env, **place}, hear)
     if world.sshd:
         machine.guest.serve_ssh(machine.addresses)

@@ -1,0 +1,224 @@
+"""`hostler sweep --by --under`: fleet and size for a sweep that is to be done by a moment, for its money."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+
+from hostler.errors import UsageError
+from hostler.fleet.launcher import Launcher, sweep_launcher
+from hostler.records import project as projects
+from hostler.records.run import heartbeats
+from hostler.records.sweep.target import Target
+from hostler.settings import Timing
+from hostler.simulate.fleets import Setting
+from hostler.simulate.study import Study, StudyOptions, seeds_for, study
+from hostler.simulate.target_choice import Choice, SizedFleet, boot_of, choose, sizes
+from hostler.simulate.times import VaryingSeconds
+from hostler.spec.job import Budget, Job
+from hostler.spec.moments import LIKE, moment
+from hostler.spec.project import Project
+from hostler.spec.units import counted, show_duration, show_money
+from hostler.store import Store
+
+LONGER = 1.2  # times the time there is: the launch ends then, whether or not the sweep is done
+MORE = 2  # times its workers: the most that it may grow to
+FOREVER = 30 * 86400.0  # seconds of a sweep that is only to be cheap
+
+
+@dataclass(frozen=True)
+class SweepTarget:
+    """What a person wants of the whole: done by a moment, for at most so much."""
+
+    by: datetime | None
+    under: float | None
+    now: datetime
+    rates: tuple[str, ...] = ()
+    run_time: VaryingSeconds | None = None
+
+    @property
+    def seconds(self) -> float:
+        return (self.by - self.now).total_seconds() if self.by else FOREVER
+
+    @property
+    def words(self) -> str:
+        parts = [f"by {self.by:%a %H:%M}" if self.by else ""]
+        parts += [f"under {show_money(self.under)}" if self.under is not None else ""]
+        return " and ".join(filter(None, parts))
+
+
+@dataclass(frozen=True)
+class Targeted:
+    """The launch that was chosen, and the record of its target."""
+
+    workers: Launcher
+    target: Target
+    lines: tuple[str, ...]
+
+
+def sweep_target(
+    by: str | None,
+    under: float | None,
+    rates: Sequence[str] = (),
+    run_time: VaryingSeconds | None = None,
+    now: datetime | None = None,
+) -> SweepTarget | None:
+    """UsageError for a moment that has passed, or is none; None where nothing is asked for."""
+    if by is None and under is None:
+        if rates or run_time:
+            raise UsageError(
+                "--preempt and --run-time are for --by and --under", hint="hostler simulate has them"
+            )
+        return None
+    now = now or datetime.now().astimezone()
+    try:
+        when = moment(by, now) if by is not None else None
+    except ValueError as error:
+        raise UsageError(f"--by: {error}", hint=LIKE) from None
+    if when is not None and when <= now:
+        ago = show_duration(round((now - when).total_seconds()))
+        raise UsageError(f"--by {by}: that was {ago} ago", hint=LIKE)
+    if under is not None and not under > 0:
+        raise UsageError(f"--under {under:g}: the money must be above 0", hint="for example --under 50")
+    return SweepTarget(when, under, now, tuple(rates), run_time)
+
+
+def capped(job: Job, wish: SweepTarget) -> Job:
+    """The job with the money as its budget: every launch for it keeps that."""
+    if wish.under is None:
+        return job
+    own = job.budget.cost
+    cost = wish.under if own is None else min(own, wish.under)
+    budget: Budget = replace(job.budget, cost=cost)
+    return replace(job, budget=budget)
+
+
+def targeted(
+    store: Store, project: Project, url: str, names: Sequence[str], job: Job, runs: int, wish: SweepTarget
+) -> Targeted:
+    """UsageError with the two nearest that can be, where the wish cannot."""
+    launchers = [sweep_launcher(project, url, name, job.parallel) for name in names or _all(project)]
+    timing = projects.agreed(store, projects.timing_of(url))
+    options = StudyOptions(preempt=wish.rates, run_time=wish.run_time)
+
+    def look(own: Job, *, free: bool) -> tuple[Choice, Study]:
+        """`free`: without an end of the launch, to see what could be instead."""
+        every = [each for able in _every(launchers, runs, job, wish, free=free) for each in able.values()]
+        found = study(store, every, own, runs, options, timing, time.time())
+        made: dict[str, dict[int, Setting]] = {}
+        for setting in found.settings:
+            made.setdefault(setting.scene.fleet, {})[setting.scene.workers] = setting
+        fleets = [(sorted(able), able.__getitem__) for able in made.values()]
+        seeds = seeds_for(found.settings[:1], 10)
+        return choose(fleets, wish.seconds, wish.under, found.sky, seeds, widely=free), found
+
+    try:
+        choice, found = look(job, free=False)
+    except UsageError:  # the money does not last for any size, or nothing is known: then this says so, too
+        choice = Choice(None)
+    if choice.chosen is None:
+        unbound = replace(job, budget=replace(job.budget, cost=None))
+        choice, found = look(unbound, free=True)
+        if choice.chosen is not None:  # it would do, but for money kept for machines that end late
+            choice = Choice(None, choice.chosen)
+        raise _impossible(job, wish, choice, found.settings)
+    one = choice.chosen
+    notes = [note for note in found.notes if "gone after" not in note and "left out" not in note]
+    sized = {
+        able[n].fleet.name: able for able in _every(launchers, runs, job, wish, free=False) for n in able
+    }
+    return _launch(store, sized[one.fleet][one.workers], one, wish, timing, launchers, notes)
+
+
+def _every(
+    launchers: Sequence[Launcher], runs: int, job: Job, wish: SweepTarget, *, free: bool
+) -> list[dict[int, Launcher]]:
+    return [_sized(one, runs, job, wish, free=free) for one in launchers]
+
+
+def _all(project: Project) -> list[str | None]:
+    return [*project.fleets] or [None]
+
+
+def _sized(one: Launcher, runs: int, job: Job, wish: SweepTarget, *, free: bool) -> dict[int, Launcher]:
+    """The fleet with each number of workers that is worth a look; its own number is the most."""
+    fleet, nodes = one.fleet, job.resources.nodes
+    hours = LONGER * wish.seconds / 3600
+    hours = hours if fleet.max_hours is None else min(hours, fleet.max_hours)
+    own = fleet.max_hours if wish.by is None or free else hours
+    able = sizes(runs, max(1, fleet.workers // nodes), max(1, fleet.slots or 1))
+    return {n: replace(one, fleet=replace(fleet, workers=n * nodes, max_hours=own)) for n in able}
+
+
+def _launch(
+    store: Store,
+    workers: Launcher,
+    one: SizedFleet,
+    wish: SweepTarget,
+    timing: Timing,
+    launchers: Sequence[Launcher],
+    notes: Sequence[str],
+) -> Targeted:
+    fleet = workers.fleet
+    cap = next(each.fleet.workers for each in launchers if each.fleet.name == fleet.name)
+    most = fleet.workers
+    if workers.engine.capabilities.grows and wish.by is not None:
+        most = growth_room(fleet.workers, cap, one, wish, timing.cap_margin, fleet.max_hours or 0.0)
+    by = heartbeats.store_time(store) + wish.seconds
+    scene = one.setting.scene
+    target = Target(
+        by,
+        fleet.name,
+        fleet.workers,
+        most,
+        scene.length.mean,
+        scene.seats,
+        boot_of(one.setting),
+        wish.under,
+    )
+    grows = f", up to {most} if it is late" if most > fleet.workers else ""
+    latest = wish.now.timestamp() + one.latest
+    lines = [
+        f"{wish.words}: {counted(fleet.workers, 'worker')} of {fleet.name}{grows}: done by "
+        f"{datetime.fromtimestamp(latest):%a %H:%M} for {show_money(one.cost)}"
+        f" (in nineteen of twenty; {show_money(one.dearest)} at most)",
+        *notes,
+    ]
+    return Targeted(replace(workers, most=most), target, tuple(lines))
+
+
+def growth_room(
+    workers: int, cap: int, one: SizedFleet, wish: SweepTarget, margin: float, hours: float
+) -> int:
+    """Workers that the money lasts for, until the launch ends at the latest; never more than the fleet may
+    have. Pure."""
+    most = min(cap, MORE * workers)
+    price = max(one.setting.scene.prices.values(), default=0.0) / one.setting.scene.job.resources.nodes
+    if wish.under is None or not price:
+        return max(workers, most)
+    return max(workers, min(most, int(wish.under / (price * (hours + margin / 3600)))))
+
+
+def _impossible(job: Job, wish: SweepTarget, found: Choice, settings: Sequence[Setting]) -> UsageError:
+    near = list(_nearest(found, wish))
+    hint = "; ".join(near) if near else "no size of these fleets ends all runs: hostler simulate shows why"
+    prices = [price for one in settings for price in one.scene.prices.values() if price]
+    if wish.under is not None and prices and wish.under < min(prices):
+        short = f"{show_money(wish.under)} is less than an hour of one worker ({show_money(min(prices))})"
+        return UsageError(f"{job.name} cannot be done {wish.words}: {short}", hint=hint)
+    return UsageError(f"{job.name} cannot be done {wish.words}", hint=hint)
+
+
+def _nearest(found: Choice, wish: SweepTarget) -> Iterator[str]:
+    if found.in_time is not None:
+        one = found.in_time
+        yield f"in time for {show_money(one.dearest)}, with {counted(one.workers, 'worker')} of {one.fleet}"
+    if found.in_money is not None:
+        one = found.in_money
+        latest = datetime.fromtimestamp(wish.now.timestamp() + one.latest)
+        yield (
+            f"for {show_money(one.dearest)} by {latest:%a %d %b %H:%M}, "
+            f"with {counted(one.workers, 'worker')} of {one.fleet}"
+        )

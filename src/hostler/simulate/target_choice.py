@@ -1,0 +1,138 @@
+"""Chooses fleet and number of workers so that a sweep is done by a moment, for the least money.
+
+Each size of each fleet is simulated with many chances. One will do if it is in time, and within its money, in
+nineteen of twenty of them. Where none will do, the two nearest are named: the cheapest that is in time, and
+the quickest that the money allows.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+
+from hostler.simulate.fleets import Setting
+from hostler.simulate.outcome import SimulationSummary
+from hostler.simulate.study import Sky, compare
+from hostler.simulate.times import VaryingSeconds
+
+WIDE = 16  # sizes of a fleet that are looked at where nothing will do
+FAR = 2  # sizes beside the smallest that will do, which are looked at as well
+
+
+@dataclass(frozen=True)
+class SizedFleet:
+    """A fleet with so many workers, simulated."""
+
+    fleet: str
+    workers: int
+    setting: Setting
+    result: SimulationSummary
+
+    @property
+    def cost(self) -> float:
+        return self.result.cost.mean if self.result.cost else 0.0
+
+    @property
+    def dearest(self) -> float:
+        """Cost in nineteen of twenty."""
+        return self.result.cost.high if self.result.cost else 0.0
+
+    @property
+    def latest(self) -> float:
+        """Seconds in nineteen of twenty."""
+        return self.result.seconds.high if self.result.finishes else math.inf
+
+
+@dataclass(frozen=True)
+class Choice:
+    """`chosen`, or why nothing will do: `in_time` costs more, `in_money` is later; either may be None."""
+
+    chosen: SizedFleet | None
+    in_time: SizedFleet | None = None
+    in_money: SizedFleet | None = None
+
+
+def sizes(runs: int, most: int, seats: int = 1) -> list[int]:
+    """Numbers of workers worth a look, ascending: those with which all have about as many runs, so that none
+    idles at the end. Pure."""
+    most = max(1, min(most, math.ceil(runs / seats)))
+    rounds = {max(1, math.ceil(runs / (seats * k))) for k in _rounds(math.ceil(runs / seats))}
+    return sorted({1, most, *(n for n in rounds if n <= most)})
+
+
+def _rounds(most: int) -> Iterator[int]:
+    """1, 2, 3 … and beyond twenty in steps of a tenth."""
+    k = 1
+    while k <= most:
+        yield k
+        k = max(k + 1, int(k * 1.1)) if k > 20 else k + 1
+
+
+def choose(
+    fleets: Sequence[tuple[Sequence[int], Callable[[int], Setting]]],
+    seconds: float,
+    under: float | None,
+    sky: Sky,
+    seeds: int,
+    *,
+    widely: bool = False,
+) -> Choice:
+    """`fleets`: the sizes of each, and what makes one of them a setting. `seconds` until it must be done.
+    `widely`: sizes of all kinds are looked at, not those that are just in time."""
+    found: list[SizedFleet] = []
+    for able, made in fleets:
+        if widely:
+            able = able[:: 1 + len(able) // WIDE]
+        found += _near(able, made, seconds, sky, seeds, len(able) if widely else FAR)
+    return pick(found, seconds, under)
+
+
+def _near(
+    able: Sequence[int], made: Callable[[int], Setting], seconds: float, sky: Sky, seeds: int, far: int
+) -> list[SizedFleet]:
+    """Sizes of one fleet around the smallest that is in time, and the largest: more workers are never later,
+    but for chance."""
+    known: dict[int, SizedFleet] = {}
+
+    def look(at: int) -> SizedFleet:
+        if at not in known:
+            setting = made(able[at])
+            [result] = compare([setting], [setting.scene.every], sky, seeds)
+            known[at] = SizedFleet(setting.scene.fleet, able[at], setting, result)
+        return known[at]
+
+    low, high = 0, len(able) - 1
+    while low < high:
+        middle = (low + high) // 2
+        if look(middle).latest <= seconds:
+            high = middle
+        else:
+            low = middle + 1
+    for at in range(max(0, low - far), min(len(able), low + far + 1)):
+        look(at)
+    look(len(able) - 1)
+    return list(known.values())
+
+
+def pick(found: Sequence[SizedFleet], seconds: float, under: float | None) -> Choice:
+    """The cheapest that is in time and within the money, or the two nearest. Pure."""
+    money = math.inf if under is None else under
+    able = [one for one in found if one.latest < math.inf]
+    in_time = [one for one in able if one.latest <= seconds]
+    in_money = [one for one in able if one.dearest <= money]
+    both = [one for one in in_time if one.dearest <= money]
+    if both:
+        return Choice(min(both, key=lambda one: (one.cost, one.latest)))
+    return Choice(
+        None,
+        min(in_time, key=lambda one: one.dearest, default=None),
+        min(in_money, key=lambda one: one.latest, default=None),
+    )
+
+
+def boot_of(setting: Setting) -> float:
+    """Seconds from asking for a machine of this fleet until it works. Pure."""
+    habits = setting.habits
+    both: Sequence[VaryingSeconds] = (habits.comes, habits.boots)
+    return sum(one.mean for one in both)

@@ -1,0 +1,89 @@
+"""Looks again at a sweep's target after each end: asks the platform for more workers where it is late.
+
+In a thread of its own, one at a time. A platform that a worker cannot ask for more is left alone, and that is
+said once. Fewer workers need no decision: one with nothing to do leaves.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from hostler.errors import HostlerError
+from hostler.records.run import heartbeats
+from hostler.records.sweep import sweeps, target
+from hostler.records.sweep.ends import EndReader
+from hostler.records.sweep.queue import Queue
+from hostler.records.sweep.target import Target, TargetView, wanted
+from hostler.spec.names import slug
+from hostler.spec.states import DONE
+from hostler.spec.units import counted, show_duration
+from hostler.worker.machine import Machine
+
+# (workers that are wanted, the most there may be) → workers there are then; None: nobody can be asked
+Grow = Callable[[int, int], "int | None"]
+
+
+@dataclass
+class Growth:
+    machine: Machine
+    launch: str  # fleet/number of this worker; '' for one that nobody launched
+    grow: Grow  # host's: at least so many workers, at most so many; answers how many there are then
+    _due: dict[str, None] = field(default_factory=dict)
+    _ends: dict[str, EndReader] = field(default_factory=dict)
+    _thread: threading.Thread | None = None
+    _mute: bool = False
+
+    def ended(self, sweep: str) -> None:
+        """A run of it is over here: its target is looked at."""
+        if self.launch:
+            self._due[sweep] = None
+            self.look()
+
+    def look(self) -> None:
+        if not self._due or (self._thread and self._thread.is_alive()):
+            return
+        names = list(self._due)
+        self._due.clear()
+        self._thread = threading.Thread(target=self._look_all, args=(names,), name="growth", daemon=True)
+        self._thread.start()
+
+    def _look_all(self, names: list[str]) -> None:
+        for name in names:
+            try:
+                self.check(name)
+            except HostlerError as error:
+                self.machine.say(f"{name}: {error}")
+
+    def check(self, sweep: str) -> None:
+        """Ask for more workers if the sweep is late, and its money allows."""
+        store = self.machine.store
+        found = target.newest(store, sweep)
+        if found is None or found[1].most <= found[1].workers or self._mute:
+            return
+        number, one = found
+        if slug(one.fleet) != self.launch.rpartition("/")[0]:
+            return
+        reader = self._ends.setdefault(sweep, EndReader(store, sweep))
+        ends = sorted(reader.update().values(), key=lambda end: float(end.get("at") or 0.0))
+        spent = [(end.get("total") or end.get("seconds"), end.get("state")) for end in ends]
+        took = [float(seconds) for seconds, state in spent if seconds and state == DONE]
+        if not target.takes_look(store, sweep, number, len(ends)):
+            return
+        there = self.grow(0, one.most)
+        if there is None:
+            self._mute = True
+            return
+        runs = len(Queue(store, sweeps.load(store, sweep)).open(whole=True))
+        seen = TargetView(one.by - heartbeats.store_time(store), runs, there, took)
+        self._act(sweep, one, seen)
+
+    def _act(self, sweep: str, one: Target, seen: TargetView) -> None:
+        count = wanted(one, seen)
+        if count <= seen.workers:
+            return
+        late = show_duration(round(max(0.0, target.finish(one, seen, seen.workers) - seen.left)))
+        more = counted(count - seen.workers, "more worker")
+        self.machine.say(f"{sweep}: late by about {late}: {more} of at most {one.most} are asked for")
+        self.grow(count, one.most)

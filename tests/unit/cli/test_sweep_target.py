@@ -1,0 +1,100 @@
+"""`hostler sweep --by --under`: the choice that is shown, and wishes that cannot be."""
+
+from __future__ import annotations
+
+import json
+from datetime import datetime, timedelta
+from pathlib import Path
+
+import pytest
+
+from hostler.cli.run import targeted
+from hostler.errors import UsageError
+from hostler.records.sweep import measured_rates
+from hostler.records.sweep.measured_rates import MeasuredRate
+from hostler.spec.job import Budget, Job
+from hostler.store import open_store
+from typed_world import Type, typed
+
+__all__ = ["typed"]
+
+NOW = datetime(2026, 11, 18, 14, 30).astimezone()
+
+
+@pytest.fixture(autouse=True)
+def project(typed: Type, tmp_path: Path) -> None:
+    (tmp_path / "train.py").write_text("print(1)\n")
+    fleets = {
+        "slow": {"backend": "local", "workers": 16, "price": 1.0, "slots": 1},
+        "fast": {"backend": "local", "workers": 16, "price": 3.0, "slots": 1},
+    }
+    (tmp_path / "hostler.yaml").write_text(
+        json.dumps({"name": "p", "command": "python train.py", "fleets": fleets})
+    )
+    (tmp_path / "grid.yaml").write_text(json.dumps({"name": "grid", "parameters": {"lr": list(range(32))}}))
+
+
+def scouted(folder: Path) -> None:
+    """A run takes an hour on one fleet, and half of that on the other, which costs three times as much."""
+    store = open_store(str(folder / ".hostler"))
+    for name, price, rate in (("slow", 1.0, 1.0), ("fast", 3.0, 2.0)):
+        measured_rates.write(store, "grid", MeasuredRate(name, rate, steps=3600, price=price))
+
+
+def test_cheaper_fleet_is_taken_where_there_is_time(typed: Type, tmp_path: Path) -> None:
+    scouted(tmp_path)
+    shown = typed("sweep", "grid.yaml", "-n", "--by", "12h", "--on", "slow,fast").out
+    assert "of slow" in shown and "for 32" in shown, shown
+
+
+def test_faster_fleet_is_taken_where_there_is_none(typed: Type, tmp_path: Path) -> None:
+    scouted(tmp_path)
+    shown = typed("sweep", "grid.yaml", "-n", "--by", "100m", "--on", "slow,fast").out
+    assert "of fast" in shown and "for 48" in shown, shown
+
+
+def test_wish_that_cannot_be_names_two_that_can(typed: Type, tmp_path: Path) -> None:
+    scouted(tmp_path)
+    done = typed("sweep", "grid.yaml", "-y", "--by", "100m", "--under", "40", "--on", "slow,fast")
+    assert done.code == 2 and "grid cannot be done by" in done.err, done
+    assert "in time for 5" in done.err and "of fast; for 3" in done.err and "of slow" in done.err
+    assert "no sweep" in typed("status", "grid").err  # nothing was submitted
+
+
+def test_money_below_an_hour_of_a_worker_is_said(typed: Type, tmp_path: Path) -> None:
+    scouted(tmp_path)
+    done = typed("sweep", "grid.yaml", "-y", "--by", "12h", "--under", "0.5", "--on", "slow,fast")
+    assert done.code == 2 and len(done.err.strip().splitlines()) == 2, done.err
+    assert "0.5" in done.err
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("--by", "2020-01-01 09:00"), "ago"),
+        (("--by", "soon"), "is not a moment"),
+        (("--under", "0"), "must be above 0"),
+        (("--by", "6h", "--no-start"), "cannot be combined"),
+        (("--preempt", "5%/h"), "are for --by"),
+        (("--by", "6h"), "hostler scout"),
+    ],
+)
+def test_bad_wish_is_one_line_and_nothing_is_submitted(
+    typed: Type, words: tuple[str, ...], said: str
+) -> None:
+    done = typed("sweep", "grid.yaml", "-y", "--on", "slow", *words)
+    assert done.code == 2 and said in done.err, done
+    assert len(done.err.strip().splitlines()) <= 2
+
+
+def test_money_of_a_wish_is_the_budget_of_its_sweep() -> None:
+    job = Job("grid", ("python",), budget=Budget(cost=20.0))
+    for under, cost in ((50.0, 20.0), (5.0, 5.0), (None, 20.0)):
+        wish = targeted.sweep_target("6h", under, now=NOW)
+        assert wish is not None and targeted.capped(job, wish).budget.cost == cost
+
+
+def test_deadline_a_minute_ago_has_passed() -> None:
+    past = (NOW - timedelta(minutes=1)).strftime("today %H:%M")
+    with pytest.raises(UsageError, match="1m ago"):
+        targeted.sweep_target(past, None, now=NOW)

@@ -1,0 +1,86 @@
+"""A worker that closes a run looks at the target of its sweep."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pytest
+
+from hostler.records.sweep import target
+from hostler.records.sweep.target import Target
+from hostler.spec.job import Job
+from hostler.worker.growth import Growth
+from hostler.worker.machine import Machine
+from seen_world import Seen
+
+
+class Platform:
+    """Has so many workers, and keeps what it was asked for."""
+
+    def __init__(self, there: int | None) -> None:
+        self.there, self.asked = there, list[tuple[int, int]]()
+
+    def grow(self, workers: int, most: int) -> int | None:
+        if workers:
+            self.asked.append((workers, most))
+        return self.there
+
+
+@pytest.fixture
+def seen(tmp_path: Path) -> Seen:
+    return Seen(tmp_path / "store")
+
+
+def swept(seen: Seen, by: float, ended: int = 4, **more: Any) -> Job:
+    job = seen.submit("grid", [{"lr": n} for n in range(20)])
+    for index in range(ended):
+        seen.claim(job, index)
+        seen.end(job, index)
+    given = {"fleet": "burst", "workers": 2, "most": 6, "seconds": 60.0, "boot": 5.0, **more}
+    target.write(seen.store, "grid", Target(time.time() + by, **given))
+    return job
+
+
+def growth(seen: Seen, platform: Platform, launch: str = "burst/3") -> tuple[Growth, list[str]]:
+    said: list[str] = []
+    machine = cast(Machine, SimpleNamespace(store=seen.store, say=said.append))
+    return Growth(machine, launch, platform.grow), said
+
+
+def test_late_sweep_asks_its_platform_for_more(seen: Seen) -> None:
+    swept(seen, by=300)  # sixteen runs of a minute on two workers take eight
+    platform = Platform(2)
+    one, said = growth(seen, platform)
+    one.check("grid")
+    [(workers, most)] = platform.asked
+    assert 2 < workers <= most == 6 and "late by about" in said[0]
+
+
+def test_second_worker_that_has_seen_as_many_ends_asks_nothing(seen: Seen) -> None:
+    swept(seen, by=300)
+    platform = Platform(2)
+    for _ in range(2):
+        growth(seen, platform)[0].check("grid")
+    assert len(platform.asked) == 1
+
+
+@pytest.mark.parametrize(
+    ("by", "launch", "there", "most"),
+    [(36000, "burst/3", 2, 6), (300, "tau/1", 2, 6), (300, "burst/3", None, 6), (300, "burst/3", 2, 2)],
+    ids=["in time", "another fleet", "cannot ask", "no money"],
+)
+def test_others_ask_for_nothing(seen: Seen, by: float, launch: str, there: int | None, most: int) -> None:
+    swept(seen, by=by, most=most)
+    platform = Platform(there)
+    growth(seen, platform, launch)[0].check("grid")
+    assert not platform.asked
+
+
+def test_sweep_without_a_target_costs_a_worker_nothing(seen: Seen) -> None:
+    seen.submit("grid", [{"lr": 1}])
+    platform = Platform(2)
+    growth(seen, platform)[0].check("grid")
+    assert not platform.asked

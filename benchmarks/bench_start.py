@@ -1,10 +1,12 @@
-"""How long `hostler --help`, and that of each verb, takes against a Python that does nothing."""
+"""How long `hostler --help`, that of each verb, and a look at an empty store take against a Python that does
+nothing."""
 
 from __future__ import annotations
 
 import os
 import subprocess
 import sys
+import tempfile
 import time
 
 import peers
@@ -13,22 +15,25 @@ from row import Row
 from hostler.cli.main import VERBS
 
 TIMES = 11
-BOUND = 5  # times a Python that does nothing
+HELP, BOUND, STATUS = 4, 5, 6  # times a Python that does nothing
 
 
 def main() -> list[Row]:
     ours: list[float] = []
     floor: list[float] = []
+    status: list[float] = []
     verbs: dict[str, list[float]] = {verb: [] for verb in VERBS}
     for _ in range(TIMES):
         ours.append(_seconds("-m", "hostler", "--help"))
         floor.append(_seconds("-c", "pass"))
+        status.append(_status())
         for verb, times in verbs.items():
             times.append(_seconds("-m", "hostler", verb, "--help"))
     least = min(floor) * 1e3
     slowest = max(verbs, key=lambda verb: min(verbs[verb]))
     return [
-        Row("hostler --help", min(ours) * 1e3, least, BOUND, "ms"),
+        Row("hostler --help", min(ours) * 1e3, least, HELP, "ms"),
+        Row("hostler status of an empty store", min(status) * 1e3, least, STATUS, "ms"),
         Row(
             f"slowest of {len(verbs)} verbs: {slowest} --help", min(verbs[slowest]) * 1e3, least, BOUND, "ms"
         ),
@@ -40,8 +45,13 @@ def _peers(least: float) -> list[Row]:
     return [Row(f"  {name} --help", taken, least, None, "ms") for name, taken in peers.helps(3).items()]
 
 
-def _seconds(*words: str) -> float:
+def _status() -> float:
+    with tempfile.TemporaryDirectory(prefix="hostler-bench-") as folder:
+        return _seconds("-m", "hostler", "status", cwd=folder)
+
+
+def _seconds(*words: str, cwd: str | None = None) -> float:
     environment = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
     begun = time.perf_counter()
-    subprocess.run([sys.executable, *words], check=True, env=environment, stdout=subprocess.DEVNULL)
+    subprocess.run([sys.executable, *words], check=True, cwd=cwd, env=environment, stdout=subprocess.DEVNULL)
     return time.perf_counter() - begun

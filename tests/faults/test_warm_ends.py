@@ -33,15 +33,22 @@ static void by_static(void *it) { note("static object\\n"); }
 void use(const char *place) { strcpy(path, place); }
 void on_purpose(const char *place) { use(place); atexit(by_atexit); }
 void as_object(const char *place) { use(place); __cxa_atexit(by_static, &object, &__dso_handle); }
+static void by_on_exit(int status, void *it) {
+    char text[64];
+    sprintf(text, "on_exit %d\\n", status);
+    note(text);
+}
+void twice(const char *place) { use(place); atexit(by_atexit); on_exit(by_on_exit, 0); }
+#ifdef GPU
+__attribute__((section(".nv_fatbin"), used)) static const char code[8] = "code";
+#endif
 void buffered(const char *place) { fputs("buffered\\n", fopen(place, "w")); }
 """
 LOAD = (
     "import ctypes, os\nlibrary = ctypes.CDLL(os.environ['LIBRARY'])\nplace = os.environ['PLACE'].encode()\n"
 )
 # A module that is imported before the fork: the script uses what it registered then.
-REGISTERS = (
-    "import ctypes, os\nlibrary = ctypes.CDLL(os.environ['LIBRARY'])\nlibrary.on_purpose(b'/dev/null')\n"
-)
+REGISTERS = "import ctypes, os\nlibrary = ctypes.CDLL(os.environ['LIBRARY'])\nlibrary.twice(b'/dev/null')\n"
 SCRIPTS = {
     "a function registered by atexit": LOAD + "library.on_purpose(place)",
     "a static object of a library that the script loads": LOAD + "library.as_object(place)",
@@ -60,10 +67,7 @@ def scene(tmp_path: Path) -> Iterator[Scene]:
 
 @pytest.fixture
 def library(tmp_path: Path) -> Path:
-    source, built = tmp_path / "library.c", tmp_path / "library.so"
-    source.write_text(LIBRARY)
-    subprocess.run(["gcc", "-shared", "-fPIC", "-o", str(built), str(source)], check=True)
-    return built
+    return _built(tmp_path)
 
 
 @pytest.mark.needs("gcc")
@@ -81,24 +85,57 @@ def test_libraries_loaded_by_a_script_end_as_when_fresh(scene: Scene, library: P
     assert ends[0][2] and ends == [ends[0]] * 3
 
 
+class Imported:
+    """A library in an environment of its own, which registers its functions when it is imported."""
+
+    def __init__(self, tmp_path: Path, library: Path) -> None:
+        venv = tmp_path / "venv"
+        subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(venv)], check=True)
+        [site] = venv.glob("lib/python*/site-packages")
+        (site / "registers.py").write_text(REGISTERS)
+        self.place, self._library = tmp_path / "place", library
+        self.scene = Scene(tmp_path / "scene", python=str(venv / "bin" / "python"))
+
+    def ends(self, script: str, **given: object) -> list[tuple[int | None, str, str]]:
+        """How a script ends afresh, and twice warm: its code, its log, and the functions that were called."""
+        self.scene.script(
+            f"import registers, os\nregisters.library.use(os.environ['PLACE'].encode())\n{script}"
+        )
+        try:
+            found = []
+            for warm in (False, True, True):
+                self.place.unlink(missing_ok=True)
+                more = {"LIBRARY": str(self._library), "PLACE": str(self.place)}
+                exit, log = self.scene.run(warm=warm, **given, **more)
+                found.append((exit.code, log, self.place.read_text() if self.place.exists() else ""))
+            assert self.scene.warmth.refusals() == []
+            return found
+        finally:
+            self.scene.close()
+
+
 @pytest.mark.needs("gcc")
-def test_library_imported_before_the_fork_closes_its_files(tmp_path: Path, library: Path) -> None:
-    venv = tmp_path / "venv"
-    subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(venv)], check=True)
-    [site] = venv.glob("lib/python*/site-packages")
-    (site / "registers.py").write_text(REGISTERS)
-    place = tmp_path / "place"
-    scene = Scene(tmp_path / "scene", python=str(venv / "bin" / "python"))
-    try:
-        scene.script("import registers, os\nregisters.library.use(os.environ['PLACE'].encode())\n")
-        for _ in range(2):
-            place.unlink(missing_ok=True)
-            exit, log = scene.run(LIBRARY=str(library), PLACE=str(place))
-            assert exit.code == 0, log
-            assert place.read_text() == "atexit\n"
-        assert scene.warmth.refusals() == []
-    finally:
-        scene.close()
+@pytest.mark.parametrize(
+    "script", ["", "raise SystemExit(3)", "f = open(os.environ['PLACE'], 'a')\nf.write('f\\n')"]
+)
+def test_library_imported_before_the_fork_closes_its_files(
+    tmp_path: Path, library: Path, script: str
+) -> None:
+    ends = Imported(tmp_path, library).ends(script)
+    status = 3 if "3" in script else 0
+    assert ends[0][2].endswith(f"on_exit {status}\natexit\n"), "the newest is called first"
+    assert ends == [ends[0]] * 3
+
+
+@pytest.mark.needs("gcc")
+@pytest.mark.parametrize("strict", [False, True])
+def test_gpu_code_is_not_unloaded_while_no_device_is_open(tmp_path: Path, strict: bool) -> None:
+    library = _built(tmp_path, "-DGPU")
+    fresh, first, warm = Imported(tmp_path, library).ends("", strict=strict)
+    assert fresh[2] == first[2] == "on_exit 0\natexit\n"
+    assert warm == (fresh if strict else (0, "", "on_exit 0\n")), (
+        "what was not registered by atexit is called"
+    )
 
 
 @pytest.mark.parametrize("strict", [False, True])
@@ -139,11 +176,19 @@ def test_function_registered_after_the_look_needs_exit() -> None:
 
 
 def _in_fork(question: Callable[[exit_handlers.KnownHandlers | None], bool]) -> int:
-    """The answer as an exit code, in a process whose libraries have registered nothing on purpose."""
+    """The answer as an exit code, in a fork of this process."""
     seen = exit_handlers.look(ctypes)
     assert seen is not None, "this machine's libc is not glibc on x86-64"
-    seen.deliberate = False  # pytest's own libraries
     child = os.fork()
     if child == 0:
         os._exit(question(seen))
     return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+
+
+def _built(folder: Path, *options: str) -> Path:
+    source, built = folder / "library.c", folder / "library.so"
+    source.write_text(LIBRARY)
+    subprocess.run(
+        ["gcc", "-D_GNU_SOURCE", *options, "-shared", "-fPIC", "-o", str(built), str(source)], check=True
+    )
+    return built

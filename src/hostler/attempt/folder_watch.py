@@ -116,6 +116,8 @@ class FolderWatch:
     def parts(self, scanned: TreeScan | None = None) -> Parts:
         """The files of the folder, as they were at the last look, by kind."""
         rows = self._scanned if scanned is None else scanned
+        if not rows.rows:  # as of most short runs, always
+            return Parts()
         return folder_parts.parts(rows, self._declared(), self._rewritten, self._manifest, self._growing)
 
     def look(self) -> Parts:

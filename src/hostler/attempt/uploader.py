@@ -94,6 +94,7 @@ class Uploader:
         self._reading = threading.RLock()
         self._started = self._flushed = clock()
         self._exited = False
+        self._is_read = False  # all that the process left; nothing of it comes after that
         self.totals: dict[str, dict[str, float]] = {}  # never changed, only replaced: readers need no lock
         self.use: dict[
             str, float
@@ -200,6 +201,8 @@ class Uploader:
 
     def _read(self) -> None:
         with self._reading:
+            if self._is_read and (self._log is None or self._log.size() <= self._log.at):
+                return
             while points := self._points.read():
                 self.moved = self._clock()
                 places = self._take(points)
@@ -210,6 +213,7 @@ class Uploader:
                         self._logged.add(place, count)
             if self._output and self._log:
                 self._read_output(self._output, self._log)
+            self._is_read = self._exited and self._queue.held < HELD
 
     def _read_output(self, output: ProcessOutput, log: _Follower) -> None:
         while self._queue.held < HELD and (piece := log.read(PIECE)):

@@ -81,6 +81,14 @@ def keys(store: Store, prefix: str, after: str = "") -> Iterable[str]:
     return alone(prefix, after) if alone else (entry.key for entry in store.list(prefix, after))
 
 
+def put_again(store: Store, data: bytes, key: str, known: str) -> None:
+    """Put bytes that the store has under another key already: without writing them, where it can. For copies
+    that decide nothing: this one may be gone after the machine of a folder has crashed."""
+    named = getattr(store, "put_again", None)
+    if named is None or not named(key, known):
+        store.put(key, data)
+
+
 def may_begin_a_key(prefix: str) -> bool:
     """Whether a key can start with it: its folders must be legal, so that none leads out of the store."""
     folders, slash, _ = prefix.rpartition("/")

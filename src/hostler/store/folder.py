@@ -82,6 +82,27 @@ class FolderStore:
             return self._write(key, fill, _replace)
         return not self._is_anothers(key, data) and self.create(key, data)
 
+    def put_again(self, key: str, known: str) -> bool:
+        """Give an object a second name, without a write; False if that cannot be, or the name is taken."""
+        folder, _, name = check_key(known).rpartition("/")
+
+        def link(place: int, second: str) -> bool:
+            handle = self._root.folder(folder)
+            try:
+                os.link(name, second, src_dir_fd=handle, dst_dir_fd=place, follow_symlinks=False)
+            except OSError as error:
+                if error.errno in _NO_LINKS | {errno.EEXIST}:
+                    return False
+                raise
+            finally:
+                os.close(handle)
+            return True
+
+        try:
+            return self._place(key, link)
+        except StoreError:  # also where the object is gone: whoever puts it learns why
+            return False
+
     def create(self, key: str, data: bytes) -> bool:
         """The same without a look before it: the file system alone decides."""
         return self._write(key, lambda handle: _write_all(handle, data), _create)

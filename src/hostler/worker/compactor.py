@@ -28,6 +28,7 @@ class Compactor:
 
     _lock: threading.Lock = field(default_factory=threading.Lock)
     _held: dict[str, list[PackedRun]] = field(default_factory=dict)  # by sweep
+    _sizes: dict[str, int] = field(default_factory=dict)  # bytes of those
     _numbers: dict[str, int] = field(default_factory=dict)  # of the newest segment known
 
     def take(self, store: Store, attempt: Attempt, params: Mapping[str, Any], written: MetricWriter) -> None:
@@ -45,15 +46,17 @@ class Compactor:
         with self._lock:
             held = self._held.setdefault(key.sweep, [])
             held.append(one)
-            if not packing.is_full(held):
+            size = self._sizes[key.sweep] = self._sizes.get(key.sweep, 0) + one.size
+            if not packing.is_enough(len(held), size):
                 return
-            del self._held[key.sweep]
+            del self._held[key.sweep], self._sizes[key.sweep]
         self._write(store, key.sweep, held)
 
     def flush(self, store: Store, sweep: str, say: Callable[[str], None]) -> None:
         """Write what is held of a sweep, if it is not too little."""
         with self._lock:
             held = self._held.pop(sweep, [])
+            self._sizes.pop(sweep, None)
         if len(held) >= FEW:
             try:
                 self._write(store, sweep, held)

@@ -7,9 +7,10 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from hostler import settings
 from hostler.records.defaults import Ledger
 from hostler.records.interest import Interest
-from hostler.settings import Timing
+from hostler.settings import Sizes, Timing
 from hostler.store import Store
 from hostler.worker.archivist import Archivist
 from hostler.worker.compactor import Compactor
@@ -39,3 +40,4 @@ class Machine:
     archivist: Archivist = field(default_factory=Archivist)
     ledger: Ledger = field(default_factory=Ledger)
     interest: Interest = field(default_factory=Interest)
+    sizes: Sizes = field(default_factory=settings.sizes)

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import errno
 import os
 import subprocess
 from collections.abc import Iterator
@@ -11,6 +12,7 @@ from hypothesis import strategies as st
 
 from hostler.errors import StoreError
 from hostler.store import NotFound
+from hostler.store.base import put_again
 from hostler.store.folder import FolderStore
 from hostler.store.memory import MemoryStore
 
@@ -206,3 +208,41 @@ def test_folders_nested_without_end_are_passed_over(nested: Path) -> None:
     assert [row.key for row in store.list("", deep=False)] == ["a/", "z"]
     store.delete("a/b")
     assert [row.key for row in store.list("", deep=False)] == ["z"]
+
+
+def test_object_that_is_there_gets_a_second_name_without_a_write(tmp_path: Path) -> None:
+    store, data = FolderStore(tmp_path), b"end"
+    store.put("sweeps/s/log/a.json", data)
+    put_again(store, data, "sweeps/s/ends/a.json", "sweeps/s/log/a.json")
+    assert store.get("sweeps/s/ends/a.json").data == data
+    assert os.stat(tmp_path / "sweeps/s/ends/a.json").st_nlink == 2
+    store.delete("sweeps/s/log/a.json")
+    assert store.get("sweeps/s/ends/a.json").data == data, "each name stands for itself"
+
+
+@pytest.mark.parametrize("case", ["its name is taken", "the object is gone", "no second names here"])
+def test_second_name_that_cannot_be_had_is_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, case: str
+) -> None:
+    store, data = FolderStore(tmp_path), b"end"
+    if "gone" not in case:
+        store.put("log/a.json", data)
+    if "taken" in case:
+        store.put("ends/a.json", b"older")
+
+    def refuse(*_: object, **__: object) -> None:
+        raise OSError(errno.EMLINK, "too many")
+
+    if "names here" in case:
+        monkeypatch.setattr(os, "link", refuse)
+    put_again(store, data, "ends/a.json", "log/a.json")
+    assert store.get("ends/a.json").data == data
+    assert [row.key for row in store.list("")] == sorted(
+        ["ends/a.json", *([] if "gone" in case else ["log/a.json"])]
+    )
+
+
+def test_store_without_second_names_gets_the_bytes() -> None:
+    memory = MemoryStore()
+    put_again(memory, b"end", "ends/a.json", "log/a.json")
+    assert memory.get("ends/a.json").data == b"end"

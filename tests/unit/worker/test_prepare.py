@@ -21,7 +21,7 @@ import hostler
 from hostler.errors import PrepareError
 from hostler.records import layout
 from hostler.spec.job import DataItem, Job, PythonEnv, Source, to_json
-from hostler.worker.prepare.prepare import Preparations, PreparedJob, environment, prepare
+from hostler.worker.prepare.prepare import Preparations, PreparedJob, _dependence, environment, prepare
 from hostler.worker.prepare.python_env import PathEnv
 
 HERE = os.pathsep.join([str(Path(hostler.__file__).parents[1]), str(Path(__file__).parent)])
@@ -169,7 +169,7 @@ def test_recently_ready_environment_is_not_looked_for_again(tmp_path: Path) -> N
 
     def make() -> PreparedJob:
         made.append(now[0])
-        return PreparedJob(job, 0.0, code, {}, {}, "python")
+        return PreparedJob(_dependence(job), 0.0, code, {}, {}, "python")
 
     def ask(one: Job = job) -> int:
         known.ready(one, make)
@@ -178,6 +178,11 @@ def test_recently_ready_environment_is_not_looked_for_again(tmp_path: Path) -> N
     assert (ask(), ask()) == (1, 1)
     now[0] += 1.5
     assert (ask(), ask()) == (2, 2)
-    assert ask(replace(job)) == 3, "another job, however alike"
+    assert ask(replace(job, command=("false",))) == 2, "its runs differ in more than what is prepared"
+    for other in (replace(job, cwd="sub"), replace(job, secrets=("KEY",)), replace(job, env={"A": "1"})):
+        before = len(made)
+        assert ask(other) == before + 1, "another preparation"
+    now[0] += 1.5
+    before = ask()
     code.rmdir()
-    assert ask() == 4, "its code is gone"
+    assert ask() == before + 1, "its code is gone"

@@ -24,6 +24,7 @@ from hostler.records.run.log import RunKey, RunLog
 from hostler.records.run.state import RunState, fold
 from hostler.spec.states import PAUSED, STOPPED
 from hostler.store import Store
+from hostler.store.base import put_again
 
 Clock = Callable[[], float]
 
@@ -38,13 +39,16 @@ class Attempt:
         self._over = False
         self._token = os.urandom(8).hex()  # of the entry that closes this attempt
         self._closed = 0  # its number, once it stands
+        self._folded = (0, RunState())  # how many entries were folded, and what they come to
         self.number = run_log.head
         self.key: RunKey = run_log.key
 
     @property
     def state(self) -> RunState:
         with self._lock:
-            return fold(self._log.entries)
+            if self._folded[0] != self._log.head:  # entries are only added, and never change
+                self._folded = self._log.head, fold(self._log.entries)
+            return self._folded[1]
 
     @property
     def ended(self) -> tuple[int, Record] | None:
@@ -62,7 +66,7 @@ class Attempt:
             self._log.read_on()
             self._check()
             self._looked = stamp
-            return fold(self._log.entries).stop
+            return self.state.stop
 
     def guard(self) -> None:
         """Before a COMMIT, a delete or an end: look again if the last look is half a lease old."""
@@ -85,7 +89,7 @@ class Attempt:
         with self._lock:
             self._check()
             while not self._closed:
-                answer = answering(outcome, fold(self._log.entries).stop)
+                answer = answering(outcome, self.state.stop)
                 self._log.append({**closing(self.number, answer).record(), "token": self._token})
                 self._check()
             entry = self._log.entries[self._closed - 1]
@@ -119,4 +123,5 @@ def claim(store: Store, run_log: RunLog, lease: float, clock: Clock, entry: Clai
 
 def copy_end(store: Store, key: RunKey, k: int, entry: Record) -> None:
     """Copy the end that is entry k for readers. It decides nothing, so whoever finds it missing writes it."""
-    store.put(layout.end(key.sweep, key.run, k), encode(entry))
+    known = layout.log_entry(key.sweep, key.run, k)
+    put_again(store, encode(entry), layout.end(key.sweep, key.run, k), known)

@@ -143,8 +143,14 @@ def _put(path: Path | str, text: str) -> None:
 
 
 def read(path: Path) -> dict[str, Any] | None:
+    """The content of a file; None if it is not there. Most are not, of most runs: that costs one call."""
     try:
-        found = json.loads(path.read_text())
-    except (FileNotFoundError, ValueError):
+        file = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    except FileNotFoundError:
+        return None
+    try:
+        with open(file, "rb") as content:
+            found = json.loads(content.read())
+    except ValueError:
         return None
     return found if isinstance(found, dict) else None

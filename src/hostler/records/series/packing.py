@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -180,17 +180,20 @@ def compact(store: Store, job: Job, *, least: int = 1) -> int:
 def batches(found: Iterable[PackedRun]) -> Iterator[list[PackedRun]]:
     """As many at a time as a segment takes."""
     batch: list[PackedRun] = []
+    size = 0
     for one in found:
         batch.append(one)
-        if is_full(batch):
+        size += one.size
+        if is_enough(len(batch), size):
             yield batch
-            batch = []
+            batch, size = [], 0
     if batch:
         yield batch
 
 
-def is_full(batch: Sequence[PackedRun]) -> bool:
-    return len(batch) >= RUNS or sum(one.size for one in batch) >= BYTES
+def is_enough(count: int, size: int) -> bool:
+    """Whether so many runs, of so many bytes together, fill a segment."""
+    return count >= RUNS or size >= BYTES
 
 
 def _packed(store: Store, job: Job, left: Iterable[tuple[str, int]]) -> Iterator[PackedRun]:

@@ -253,7 +253,8 @@ def with_source(job: Job, state: RunState) -> Job:
     """The job with the code of one run: what its newest reopen brought, else what it was first taken with
     (the sweep may have been submitted again since, with other code), else the sweep's."""
     source = (state.reopened or {}).get("source") or (state.claim or {}).get("source")
-    return replace(job, source=replace(job.source, **{"function": None, **source})) if source else job
+    found = replace(job.source, **{"function": None, **source}) if source else job.source
+    return job if found == job.source else replace(job, source=found)
 
 
 def run_ids(job: Job) -> Iterator[str]:

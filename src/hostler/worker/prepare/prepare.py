@@ -45,7 +45,7 @@ class Prepared:
 class PreparedJob:
     """Code, Python and data that all runs of a job share on this machine."""
 
-    job: Job
+    of: tuple[object, ...]  # all of the job that it depends on
     at: float
     code: Path  # after its setup
     environ: dict[str, str]
@@ -58,17 +58,22 @@ class Preparations:
     """Jobs that were ready a moment ago: a short run does not look again for what the last one found."""
 
     clock: Callable[[], float] = time.monotonic
-    _known: dict[int, PreparedJob] = field(default_factory=dict)
+    _known: list[PreparedJob] = field(default_factory=list)  # the newest first; never changed, only replaced
 
     def ready(self, job: Job, make: Callable[[], PreparedJob]) -> PreparedJob:
-        known = self._known.get(id(job))
-        if known is not None and known.job is job and self.clock() - known.at < FRESH and known.code.is_dir():
-            return known
+        now, of = self.clock(), _dependence(job)
+        fresh = [one for one in self._known if now - one.at < FRESH]
+        for known in fresh:
+            if known.of == of and known.code.is_dir():
+                return known
         made = replace(make(), at=self.clock())
-        if len(self._known) >= KNOWN:
-            self._known.clear()
-        self._known[id(job)] = made
+        self._known = [made, *(one for one in fresh if one.of != of)][:KNOWN]
         return made
+
+
+def _dependence(job: Job) -> tuple[object, ...]:
+    """All of a job that code, Python and variables on this machine depend on. Its runs differ in the rest."""
+    return job.source, job.python, job.env, job.setup, job.cwd, job.secrets
 
 
 def prepare(
@@ -96,7 +101,7 @@ def _ready(job: Job, store: Store, cache: Path, note: Note) -> PreparedJob:
     varies = [python.exe, json.dumps(dict(job.env), sort_keys=True)]
     hide = Masker(secrets.hidden(job)).cover
     done = setup_dir(job.setup, code, cache, note, environ=environ, varies=varies, cwd=job.cwd, hide=hide)
-    return PreparedJob(job, 0.0, done, environ, library_variables(cache, environ), python.exe)
+    return PreparedJob(_dependence(job), 0.0, done, environ, library_variables(cache, environ), python.exe)
 
 
 def environment(variables: Mapping[str, str], python: PathEnv) -> dict[str, str]:

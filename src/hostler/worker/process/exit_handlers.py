@@ -1,9 +1,15 @@
 """Functions that libraries have asked libc to call at the end of this process, read from libc's own list.
 
-Running them in a fork of a process that has imported torch takes longer than most short scripts: thousands
-of destructors touch pages that the fork shares. Nearly all of them free memory. Two kinds do something that
-a person could miss: a function that a library registered on purpose (`atexit`, HDF5 closes its files there),
-and a static object of a library that the script itself has loaded. `needs_exit` finds these.
+Running them all in a fork of a process that has imported torch takes longer than most short scripts:
+thousands of destructors touch pages that the fork shares. Nearly all of them free memory. Two kinds do
+something that a person could miss: a function that a library registered on purpose (`atexit`; HDF5 closes its
+files there), and a static object of a library that the script itself has loaded. Of the second kind, and of
+whatever the script has registered, libc's own `exit` takes care (`needs_exit`). Functions that were there
+before the fork are called by themselves (`call`), newest first as `exit` would.
+
+A library with code for a GPU registers a function for each piece of it, thousands in all, which takes that
+piece off the device. Nothing is on a device while none is open, so these are left out. Such a library is
+known by the section of its file that holds the code, not by its name.
 
 The list is glibc's `__exit_funcs`, which `exit` names in its first instructions. It is read through
 `/proc/self/mem`: a wrong guess is an error, not a crash. Where it cannot be read, everything is in doubt.
@@ -20,47 +26,57 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from typing import Any
 
+    Handler = tuple[int, int, int, int]  # flavour, function as libc keeps it, argument, library's handle
+
 LOAD_LIST = b"\x48\x8d\x35"  # lea rsi, [rip + offset]: exit's second argument, on x86-64
 NODE, HANDLER, SLOTS = 16, 32, 32  # bytes before a node's handlers, bytes of one, handlers of a node
 ON_EXIT, AT_EXIT, CXA = 2, 3, 4  # flavours of a handler; others are free or being called
 MOST = 1 << 20  # handlers: more is a list that was misread
-# OpenSSL frees its memory there; the hash functions of the standard library load it.
-HARMLESS = ("libc.so", "libc-", "ld-linux", "libcrypto", "libssl")
-# Libraries with code for a GPU register a function for each piece of it, thousands in all, which takes that
-# piece off the device. Nothing is on a device while no device is open.
-FOR_GPUS = (
-    *("libcuda", "libcudart", "libcublas", "libcudnn", "libcufft", "libcufile", "libcupti", "libcurand"),
-    *("libcusolver", "libcusparse", "libnccl", "libnvJitLink", "libnvrtc", "libnvshmem", "libnvToolsExt"),
-    *("libtorch_cuda", "libtorch_nvshmem", "libc10_cuda"),
-)
+ROTATED = 17  # bits by which libc turns the address of a function, after it has mixed a secret into it
+WORD = (1 << 64) - 1
+GPU_CODE = b".nv_fatbin"  # the section of a library's file
 GPU = "/dev/nvidia"
 
 
-class KnownHandlers:
-    """The list as it was at one moment: what a later look can leave out."""
+class Mapping:
+    """A stretch of this process's memory; what follows a file without a name of its own belongs to it."""
 
-    def __init__(self, head: int, count: int, files: frozenset[str], deliberate: bool) -> None:
-        self.head, self.count, self.files, self.deliberate = head, count, files, deliberate
+    def __init__(self, low: int, high: int, file: str, runs: bool) -> None:
+        self.low, self.high, self.file, self.runs = low, high, file, runs
+
+
+class KnownHandlers:
+    """The list as it was at one moment: what a later look can leave out, and what is to be called."""
+
+    def __init__(
+        self, head: int, count: int, files: frozenset[str], calls: tuple[tuple[int, int, int], ...]
+    ) -> None:
+        """`calls`: flavour, address and argument of functions registered on purpose, the newest first."""
+        self.head, self.count, self.files, self.calls = head, count, files, calls
 
 
 def look(ctypes: Any) -> KnownHandlers | None:
     """The handlers of this process, or None if they cannot be read. `ctypes` is the module."""
     try:
         with open("/proc/self/mem", "rb", buffering=0) as memory:
+            secret = _secret(ctypes, memory.fileno())
             head = _head(ctypes, memory.fileno())
-            maps = _maps()
             handlers = list(_handlers(memory.fileno(), head))
             count = _word(memory.fileno(), head + 8) if head else 0
-        own = [handler for handler in handlers if handler[1:] != (0, 0)]  # without a library: the loader's
-        deliberate = any(_is_deliberate(flavour, argument, dso, maps) for flavour, argument, dso in own)
-        return KnownHandlers(head, count, frozenset(file for _, _, file in maps), deliberate)
+        maps = _maps()
+        own = [one for one in handlers if one[0] != CXA or one[2:] != (0, 0)]  # without a library: loader's
+        calls = [
+            (flavour, _checked(_address(function, secret), maps), argument)
+            for flavour, function, argument, _ in _on_purpose(own, maps)
+        ]
+        return KnownHandlers(head, count, frozenset(one.file for one in maps), tuple(calls))
     except (OSError, ValueError, struct.error):
         return None
 
 
 def needs_exit(ctypes: Any, before: KnownHandlers | None) -> bool:
     """Whether libc's own `exit` must end this process, a fork of one that looked as `before` says."""
-    if before is None or before.deliberate:
+    if before is None:
         return True
     try:
         if any(target.startswith(GPU) for target in _opened()):
@@ -69,12 +85,21 @@ def needs_exit(ctypes: Any, before: KnownHandlers | None) -> bool:
             head = _head(ctypes, memory.fileno())
             new = list(_handlers(memory.fileno(), head, before))
         maps = _maps() if new else []
-        return any(
-            _is_deliberate(flavour, argument, dso, maps) or _file(dso, maps) not in before.files
-            for flavour, argument, dso in new
-        )
+        on_purpose = next(_on_purpose(new, maps), None) is not None
+        return on_purpose or any(_file(dso, maps) not in before.files for *_, dso in new)
     except (OSError, ValueError, struct.error):
         return True
+
+
+def call(ctypes: Any, before: KnownHandlers, status: int) -> None:
+    """Call the functions that were registered on purpose before the fork, where `exit` is not needed."""
+    for flavour, address, argument in before.calls:
+        if flavour == CXA:
+            ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int)(address)(argument, status)
+        elif flavour == ON_EXIT:
+            ctypes.CFUNCTYPE(None, ctypes.c_int, ctypes.c_void_p)(address)(status, argument)
+        else:
+            ctypes.CFUNCTYPE(None)(address)()
 
 
 def _head(ctypes: Any, memory: int) -> int:
@@ -88,8 +113,31 @@ def _head(ctypes: Any, memory: int) -> int:
     return _word(memory, entry + at + len(LOAD_LIST) + 4 + offset)
 
 
-def _handlers(memory: int, head: int, before: KnownHandlers | None = None) -> Iterator[tuple[int, int, int]]:
-    """Flavour, argument and library's handle of each handler, those of `before` left out."""
+def _secret(ctypes: Any, memory: int) -> int:
+    """The word that libc mixes into addresses: found by registering a function that does nothing."""
+    library = ctypes.CDLL(None)
+    known = ctypes.cast(library.abs, ctypes.c_void_p).value or 0
+    if library.__cxa_atexit(ctypes.c_void_p(known), None, None):
+        raise ValueError("no function can be registered")
+    _, function, argument, dso = next(_handlers(memory, _head(ctypes, memory)))
+    if (argument, dso) != (0, 0):
+        raise ValueError("the newest handler is another")
+    return _address(function, known)
+
+
+def _address(function: int, secret: int) -> int:
+    """Undo what libc does to an address that it keeps; with the address as `secret`, the secret itself."""
+    return ((function >> ROTATED | function << 64 - ROTATED) & WORD) ^ secret
+
+
+def _checked(address: int, maps: list[Mapping]) -> int:
+    if not any(one.runs and one.low <= address < one.high for one in maps):
+        raise ValueError("not the address of a function")
+    return address
+
+
+def _handlers(memory: int, head: int, before: KnownHandlers | None = None) -> Iterator[Handler]:
+    """Each handler, the newest first, those of `before` left out."""
     node, seen = head, 0
     while node:
         following, used = struct.unpack("<QQ", os.pread(memory, NODE, node))
@@ -98,22 +146,44 @@ def _handlers(memory: int, head: int, before: KnownHandlers | None = None) -> It
         if used > SLOTS or seen > MOST:
             raise ValueError("not a list of handlers")
         body = os.pread(memory, used * HANDLER, node + NODE)
-        for n in range(first, used):
-            flavour, _, argument, dso = struct.unpack_from("<QQQQ", body, n * HANDLER)
+        for n in range(used - 1, first - 1, -1):
+            flavour, function, argument, dso = struct.unpack_from("<QQQQ", body, n * HANDLER)
             if flavour > CXA:
                 raise ValueError("not a handler")
             if flavour in (ON_EXIT, AT_EXIT, CXA):
-                yield flavour, argument, dso
+                yield flavour, function, argument, dso
         if before and node == before.head:
             return
         node = following
 
 
-def _is_deliberate(flavour: int, argument: int, dso: int, maps: list[tuple[int, int, str]]) -> bool:
+def _on_purpose(handlers: list[Handler], maps: list[Mapping]) -> Iterator[Handler]:
     """A static object's destructor has the object as its argument; a call of `atexit` has none."""
-    if flavour != CXA:
-        return True
-    return not argument and not os.path.basename(_file(dso, maps)).startswith((*HARMLESS, *FOR_GPUS))
+    for_gpu: dict[str, bool] = {}
+    for handler in handlers:
+        flavour, _, argument, dso = handler
+        if flavour != CXA:
+            yield handler
+        elif not argument:
+            file = _file(dso, maps)
+            if file not in for_gpu:
+                for_gpu[file] = _holds_gpu_code(file)
+            if not for_gpu[file]:
+                yield handler
+
+
+def _holds_gpu_code(file: str) -> bool:
+    """Whether this library has a section with code for a GPU; False where that cannot be read."""
+    try:
+        with open(file, "rb", buffering=0) as library:
+            header = os.pread(library.fileno(), 64, 0)
+            start, size, count, names = struct.unpack_from("<Q10xHHH", header, 40)
+            if header[:5] != b"\x7fELF\x02" or size != 64 or not count:
+                return False
+            at, length = struct.unpack_from("<QQ", os.pread(library.fileno(), 64, start + names * size), 24)
+            return GPU_CODE + b"\0" in os.pread(library.fileno(), min(length, 1 << 20), at)
+    except (OSError, ValueError, struct.error):
+        return False
 
 
 def _opened() -> Iterator[str]:
@@ -130,17 +200,16 @@ def _word(memory: int, address: int) -> int:
     return int(value)
 
 
-def _maps() -> list[tuple[int, int, str]]:
-    """From, to and file of each mapping; what follows a file without a name of its own belongs to it."""
+def _maps() -> list[Mapping]:
     found, last = [], ""
     with open("/proc/self/maps", encoding="utf-8", errors="surrogateescape") as lines:
         for line in lines:
             words = line.split(None, 5)
             low, high = (int(word, 16) for word in words[0].split("-"))
             last = words[5].rstrip("\n") if len(words) > 5 else last
-            found.append((low, high, last))
+            found.append(Mapping(low, high, last, "x" in words[1]))
     return found
 
 
-def _file(address: int, maps: list[tuple[int, int, str]]) -> str:
-    return next((file for low, high, file in maps if low <= address < high), "")
+def _file(address: int, maps: list[Mapping]) -> str:
+    return next((one.file for one in maps if one.low <= address < one.high), "")

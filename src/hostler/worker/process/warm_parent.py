@@ -267,6 +267,7 @@ def leave(status: int, kept: "set[str]") -> None:
     library = TOOLS["ctypes"].CDLL(None)
     if needs_exit:
         library.exit(status)
+    TOOLS["exit_handlers"].call(TOOLS["ctypes"], TOOLS["handlers"], status)
     library.fflush(None)
     os._exit(status)
 

@@ -22,6 +22,8 @@ from hostler.spec.names import check_part
 from hostler.worker.process.group import ProcessGroup
 from hostler.worker.process.process import Process
 
+_paths: dict[tuple[str, str], str] = {}  # (session, run) → its note, of runs of this process
+
 
 @dataclass(frozen=True)
 class ProcessScope:
@@ -77,6 +79,7 @@ def remember(session: str, run: str, process: Process) -> Leftover:
         place=here(),
     )
     path, content = _path(session, run), {**vars(record), "place": vars(record.place)}
+    _paths[session, run] = path
     try:
         handoff.write(path, content)
     except FileNotFoundError:
@@ -88,7 +91,7 @@ def remember(session: str, run: str, process: Process) -> Leftover:
 def forget(session: str, run: str) -> None:
     """Its processes are gone."""
     with suppress(FileNotFoundError):
-        os.unlink(_path(session, run))
+        os.unlink(_paths.pop((session, run), "") or _path(session, run))
 
 
 def remove_leftovers() -> list[Killed]:

@@ -38,8 +38,8 @@ class LocalAttempt:
         """`rate`: the price of its part of the machine for an hour."""
         self.machine, self.attempt, self.placement = machine, attempt, placement
         self.run, self.state = attempt.key.run, attempt.state
-        command = job.command_of(attempt.key.index)
-        self.job = replace(sweeps.with_source(job, self.state), command=command)
+        command, own = job.command_of(attempt.key.index), sweeps.with_source(job, self.state)
+        self.job = own if command == own.command else replace(own, command=command)
         self.params = job.params(attempt.key.index)  # as the sweep's file has them
         self.inputs = Inputs(self.params)  # with paths on this machine, once they are here
         self.learned: frozenset[str] = frozenset()  # keys whose form the sweep learned from a usage error

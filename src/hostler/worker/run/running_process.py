@@ -10,7 +10,6 @@ import threading
 from dataclasses import dataclass
 from typing import Any
 
-from hostler import settings
 from hostler.attempt.folder_parts import Declared
 from hostler.attempt.folder_watch import FolderWatch
 from hostler.attempt.rest import Clocks
@@ -83,7 +82,7 @@ class RunningProcess:
         saver = local.delivery.saver = self._make_saver()  # before the process: what that writes is new
         local.delivery.before = prepared.files if local.job.collect else None
         built = self._invocation(prepared)
-        self._trackers.interpreters = feed.interpreters(prepared.exe, built.env)
+        self._trackers.interpreters = lambda: feed.interpreters(prepared.exe, built.env)
         process = self._process = self._spawn(prepared, built)
         local.cost.started()
         leftovers.remember(local.machine.session, local.run, process)
@@ -153,7 +152,7 @@ class RunningProcess:
             settle=machine.timing.settle,
             steady=lambda: (running := self._process) is not None and running.steady(),
             say=note,
-            still_max=settings.sizes().still_max,
+            still_max=machine.sizes.still_max,
             declared=lambda: Declared.read(handoff.read(local.folder.atomic)),
             note=self._note_rested,
         )

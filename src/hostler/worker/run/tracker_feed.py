@@ -5,6 +5,7 @@ Nothing a tool does reaches the run.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 
 from hostler.records.run import handoff
@@ -25,13 +26,13 @@ class TrackerFeed:
         self._feeds: Feeds | None = None
         self._early: list[Point] = []  # seen before it is known whether the script asks for any
         self._heeded = False
-        self.interpreters: tuple[FeederPython, ...] = ()  # that may feed them
+        self.interpreters: Callable[[], tuple[FeederPython, ...]] = tuple  # that may feed them
         self._uploader.shown = self._remember
 
     def show(self, trackers: tuple[Tracking, ...]) -> None:
         """From a thread, and processes of their own."""
         folder = self._folder.folder / "trackers"
-        self._feeds = Feeds(self._subject(trackers), folder, self.interpreters, self._uploader.note)
+        self._feeds = Feeds(self._subject(trackers), folder, self.interpreters(), self._uploader.note)
         self._feeds.take(self._early)
         self._uploader.shown = self._feeds.take
         self._feeds.start()

@@ -151,7 +151,7 @@ class Career:
 
     def _disturb(self, worker: StagedWorker) -> None:
         """It works for a while; before one of its requests it is gone, or another has taken its run."""
-        how, request = self.rng.choice(HOWS), self.rng.randint(12, 90)
+        how, request = self.rng.choice(HOWS), self.rng.randint(12, 120)
         self.told.append(how)
 
         def dies() -> None:

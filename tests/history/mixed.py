@@ -25,7 +25,7 @@ from recorder import Recorder, undisturbed
 from schedule import Deed
 
 from hostler import settings
-from hostler.records import project
+from hostler.records import layout, project
 from hostler.records.rows import rows
 
 NAME = "mixed"
@@ -61,6 +61,10 @@ limits: {{failures: 1000}}
 parameters:
   i: {values}
 """
+
+
+class Hang(AssertionError):
+    """The farm has stopped, and its runs are not over."""
 
 
 @dataclass
@@ -276,6 +280,7 @@ class Mixer:
         faults = {
             "cut": ([Fault.DROP_BEFORE], 1.0),
             "delay": ([Fault.SLOW_BEFORE, Fault.SLOW_AFTER], 0.5),
+            "packets": ([Fault.DROP_BEFORE, Fault.DROP_AFTER, Fault.CUT_BODY], 0.5),
             "lost": ([Fault.DROP_AFTER, Fault.LOSE_503, Fault.LOSE_500], 0.3),
             "busy": ([Fault.REFUSE_429 if deed.what == "429" else Fault.REFUSE_503], 0.5),
         }
@@ -308,12 +313,18 @@ class Mixer:
         return self.history.person(*words, cwd=self.farm.code)
 
     def _finish(self, seconds: float) -> None:
-        """What a person does in the end: the last sweep file once more, and resume until all are done."""
-        deadline, asked = time.monotonic() + seconds, 0.0
+        """What a person does in the end: the last sweep file once more, and resume until all are done. While
+        the store changes, a busy machine has all the time of the test; `seconds` without a change are a
+        hang."""
+        asked, seen = 0.0, frozenset[str]()
+        deadline = time.monotonic() + seconds
         if self._refused:
             assert self._said("sweep", str(self.farm.sweep_file), "--no-start", "-y") == 0
         while open_runs := self.open_states():
-            assert time.monotonic() < deadline, f"still {open_runs}\n{self.farm.said()}"
+            if (there := self._moved()) != seen:
+                seen, deadline = there, time.monotonic() + seconds
+            if time.monotonic() > deadline:
+                raise Hang(f"nothing happens for {seconds:g} s, and still {open_runs}\n{self.farm.said()}")
             self.farm.tend(self.workers)
             if set(open_runs) & {"stopped", "paused"} and time.monotonic() > asked:
                 self._said("resume", NAME, "--no-start", "-y")
@@ -323,6 +334,11 @@ class Mixer:
             stack.callback(self.farm.start().wait, 120)
             for parent in self.farm.parents:
                 stack.callback(parent.wait, max(1.0, deadline - time.monotonic()))
+
+    def _moved(self) -> frozenset[str]:
+        """Log entries and checkpoints of all runs: while these change, the farm is at work."""
+        kept = (layout.logs_of(NAME), "runs/")
+        return frozenset(one.key for prefix in kept for one in self.farm.store.list(prefix))
 
     def open_states(self) -> list[str]:
         """States of the runs that have not ended for good."""

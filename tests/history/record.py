@@ -27,6 +27,20 @@ SMALL_FOLDER = f"{KILLER}::test_nothing_is_lost_and_nothing_counted_twice_in_a_f
 SMALL_BUCKET = f"{KILLER}::test_nothing_is_lost_or_counted_twice_in_a_bucket"
 LONG_FOLDER = f"{KILLER}::test_nothing_is_lost_or_doubled_long_in_a_folder"
 LONG_BUCKET = f"{KILLER}::test_nothing_is_lost_or_doubled_long_in_a_real_bucket"
+EACH_FOLDER = f"{MIXED}::test_runs_survive_each_fault_once_in_a_folder"
+EACH_BUCKET = f"{MIXED}::test_runs_survive_each_fault_once_in_a_bucket"
+OWN = "tests/history/test_doses.py"
+TEN_THOUSAND = f"{OWN}::test_ten_thousand_runs_survive_ten_minutes_of_kills"
+TORCH = f"{OWN}::test_torch_training_by_hand_survives_twenty_kills_a_seed"
+WEEKS = "tests/model/test_three_weeks.py::test_script_of_weeks_survives_five_hundred_preemptions"
+FUZZ = "tests/fuzz/test_fuzz.py::test_damaged_input_is_read_or_refused_for_minutes"
+TPE = "tests/faults/test_searches.py::test_two_hundred_trials_by_eight_workers"
+VMS = "tests/walks/test_gce_walk.py::test_sweep_on_preempted_spot_vms_has_the_same_weights[40-6-18]"
+TOGETHER = "tests/walks/test_together_walk.py::test_108_linear_models_are_trained_together_and_each_as_alone"
+GANG = (
+    "tests/walks/test_gce_gang.py::test_vm_preempted_mid_epoch_changes_no_bit_and_leaves_nothing"
+    "[4-4-member-False-train3]"
+)
 SEEDS = (1, 2, 3, 4)
 BEGIN, END = "<!-- doses: begin -->", "<!-- doses: end -->"
 
@@ -62,7 +76,15 @@ def _mixed(place: str) -> str:
 DOSES = (
     Dose("killer-folder", "kills and freezes, 20 runs, folder", _pytest(SMALL_FOLDER)),
     Dose("killer-bucket", "kills and freezes, 20 runs, SeaweedFS", _pytest(SMALL_BUCKET)),
-    Dose("mixed-short", "10 mixed faults, 6 runs, folder", f"HOSTLER_SEED=2 {_pytest(MIXED)} -m 'not soak'"),
+    Dose("mixed-short", "each fault once, 6 runs, folder", f"HOSTLER_SEED=2 {_pytest(EACH_FOLDER)}"),
+    Dose("mixed-bucket", "each fault once, 6 runs, SeaweedFS", f"HOSTLER_SEED=2 {_pytest(EACH_BUCKET)}"),
+    Dose("weeks", "500 preemptions of a script of three weeks, virtual clock", _pytest(WEEKS)),
+    Dose("fuzz", "every reader of outside input, two minutes each", f"{_pytest(FUZZ)} -m soak"),
+    Dose("tpe", "kills, 200 trials of TPE, 8 workers", _pytest(TPE)),
+    Dose("vms", "40 runs on 6 emulated VMs, 18 strikes", _pytest(VMS)),
+    Dose("gang", "gang of 4 emulated VMs, a member killed", _pytest(GANG)),
+    Dose("together", "108 runs in one process", _pytest(TOGETHER)),
+    Dose("torch", "100 kills of a torch training by hand", f"{_pytest(TORCH)} -m soak"),
     *(
         Dose(f"mixed-folder-{n}", "60 mixed faults, 30 runs, folder", _pytest(f"{_mixed('folder')}[{n}]"))
         for n in SEEDS
@@ -74,6 +96,14 @@ DOSES = (
             _pytest(f"{_mixed('real_bucket')}[{n}]"),
         )
         for n in SEEDS
+    ),
+    *(
+        Dose(
+            f"killer-10000-{store}",
+            f"10,000 runs, 16 workers, 10 minutes of kills, {store}",
+            _pytest(f"{TEN_THOUSAND}[{store}]"),
+        )
+        for store in ("folder", "seaweed", "gcs", "azurite")
     ),
     Dose("killer-folder-long", "kills and freezes, 300 runs, folder", _pytest(LONG_FOLDER)),
     Dose("killer-bucket-long", "kills and freezes, 300 runs, SeaweedFS", _pytest(LONG_BUCKET)),

@@ -14,7 +14,7 @@ FOLDER, BUCKET = "folder", "bucket"
 EVERYWHERE = {"kill": 6.0, "freeze": 4.0, "clock": 2.0, "person": 4.0}
 KINDS: Mapping[str, Mapping[str, float]] = {
     FOLDER: {**EVERYWHERE, "full": 1.0, "read-only": 1.0, "eio": 1.5},
-    BUCKET: {**EVERYWHERE, "cut": 1.0, "delay": 1.0, "lost": 1.5, "busy": 1.0},
+    BUCKET: {**EVERYWHERE, "cut": 1.0, "delay": 1.0, "packets": 1.0, "lost": 1.5, "busy": 1.0},
 }
 VICTIMS = {"run": 7, "worker": 6, "supervisor": 3, "parent": 2, "spawner": 1, "warm": 1, "other": 1}
 CLOCKS = {"ahead": 1, "back": 1, "half": 1}  # hours either way, or half as fast
@@ -46,6 +46,15 @@ def schedule(seed: int, place: str, seconds: float, count: int) -> tuple[Deed, .
     kinds = KINDS[place]
     moments = sorted(rng.uniform(0.0, seconds) for _ in range(count))
     return tuple(_deed(rng, kinds, round(at, 3)) for at in moments)
+
+
+def one_of_each(seed: int, place: str, seconds: float) -> tuple[Deed, ...]:
+    """Every kind of fault once, at moments and in an order by the seed. Pure."""
+    rng = random.Random(seed)
+    kinds = list(KINDS[place])
+    rng.shuffle(kinds)
+    moments = sorted(rng.uniform(0.0, seconds) for _ in kinds)
+    return tuple(_deed(rng, {kind: 1.0}, round(at, 3)) for kind, at in zip(kinds, moments, strict=True))
 
 
 def _deed(rng: random.Random, kinds: Mapping[str, float], at: float) -> Deed:

@@ -6,7 +6,17 @@ import datetime
 from pathlib import Path
 
 import pytest
-from schedule import BUCKET, FOLDER, KINDS, chosen, command, schedule, seed_of_commit, smallest
+from schedule import (
+    BUCKET,
+    FOLDER,
+    KINDS,
+    chosen,
+    command,
+    one_of_each,
+    schedule,
+    seed_of_commit,
+    smallest,
+)
 
 
 @pytest.mark.parametrize("place", [FOLDER, BUCKET])
@@ -21,6 +31,13 @@ def test_schedule_of_a_seed_is_the_same_each_time(place: str) -> None:
 def test_every_kind_of_fault_comes_up_in_some_seed(place: str) -> None:
     met = {deed.kind for seed in range(20) for deed in schedule(seed, place, 10.0, 20)}
     assert met == set(KINDS[place])
+
+
+@pytest.mark.parametrize("place", [FOLDER, BUCKET])
+def test_short_dose_has_every_kind_of_fault_once(place: str) -> None:
+    for seed in range(10):
+        assert sorted(deed.kind for deed in one_of_each(seed, place, 5.0)) == sorted(KINDS[place])
+    assert one_of_each(3, place, 5.0) == one_of_each(3, place, 5.0) != one_of_each(4, place, 5.0)
 
 
 @pytest.mark.parametrize("guilty", [0, 6, 19])

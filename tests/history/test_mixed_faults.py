@@ -58,11 +58,14 @@ def suffer(
 
 def dose(
     folder: Path, place: str, seed: int, *, runs: int, workers: int, seconds: float, count: int,
-    server: Sequence[str | None] = (None, None), test: str = HERE,
+    server: Sequence[str | None] = (None, None), test: str = HERE, each: bool = False,
 ) -> None:  # fmt: skip
-    """One schedule; where it fails, its halves, and the command of the smallest part that still does."""
+    """One schedule; where it fails, its halves, and the command of the smallest part that still does. `each`:
+    every kind of fault once, not so many at random."""
     seed = int(os.environ.get("HOSTLER_SEED", seed))
-    whole = schedule.schedule(seed, place, seconds, count)
+    whole = (
+        schedule.one_of_each(seed, place, seconds) if each else schedule.schedule(seed, place, seconds, count)
+    )
     deeds = schedule.chosen(whole, os.environ.get("HOSTLER_DEEDS"))
     print(f"{len(deeds)} deeds: {schedule.command(test, seed)}")
     found = suffer(deeds, folder / "whole", place, runs, workers, server)
@@ -82,16 +85,22 @@ def dose(
     pytest.fail("\n".join([*lines, "again: " + schedule.command(test, seed, part)]), pytrace=False)
 
 
-@pytest.mark.timeout(900)
-def test_runs_survive_a_few_mixed_faults(tmp_path: Path) -> None:
-    dose(tmp_path, FOLDER, 1, runs=6, workers=2, seconds=5.0, count=10)
-
-
-@pytest.mark.soak
-@pytest.mark.timeout(900)
-def test_runs_survive_the_faults_of_this_commits_seed(tmp_path: Path) -> None:
+@pytest.mark.timeout(1800)
+def test_runs_survive_each_fault_once_in_a_folder(tmp_path: Path) -> None:
+    """By the commit's seed; `HOSTLER_SEED` repeats one."""
+    name = f"{HERE}::test_runs_survive_each_fault_once_in_a_folder"
     seed = schedule.seed_of_commit(ROOT)
-    dose(tmp_path, FOLDER, seed, runs=6, workers=2, seconds=5.0, count=10)
+    dose(tmp_path, FOLDER, seed, runs=6, workers=2, seconds=5.0, count=0, test=name, each=True)
+
+
+@pytest.mark.real
+@pytest.mark.timeout(1800)
+def test_runs_survive_each_fault_once_in_a_bucket(
+    tmp_path: Path, seaweed_store_url: str, seaweed_url: str
+) -> None:
+    name = f"{HERE}::test_runs_survive_each_fault_once_in_a_bucket"
+    seed, server = schedule.seed_of_commit(ROOT), (seaweed_store_url, seaweed_url)
+    dose(tmp_path, BUCKET, seed, runs=6, workers=2, seconds=5.0, count=0, server=server, test=name, each=True)
 
 
 @pytest.mark.soak

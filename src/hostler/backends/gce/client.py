@@ -18,6 +18,8 @@ from urllib.error import HTTPError, URLError
 from urllib.parse import urlencode
 from urllib.request import Request, urlopen
 
+from hostler.backends import answer_form
+from hostler.backends.answer_form import either, number, rows, table, text, texts, whole
 from hostler.backends.capacity import AGAIN, Reason
 from hostler.backends.gce import reasons
 from hostler.errors import CloudError, CloudUnavailable
@@ -29,6 +31,27 @@ OPERATION = 900.0  # seconds that an operation may take
 PAGE = 500
 
 Body = dict[str, Any]
+
+
+def _scopes(value: Any) -> bool:
+    """Things by zone and region."""
+    return isinstance(value, dict) and all(isinstance(one, dict) for one in value.values())
+
+
+FORMS: Mapping[str, answer_form.Form] = {
+    **dict.fromkeys(("name", "zone", "region", "description", "family", "nextPageToken"), text),
+    **dict.fromkeys(("endTime", "metric", "usageUnit", "usageType", "contents", "location"), text),
+    **dict.fromkeys(("labels", "metadata", "category", "pricingExpression", "unitPrice", "payload"), table),
+    **dict.fromkeys(("instances", "disks", "instanceGroupManagers", "secrets"), rows),
+    **dict.fromkeys(("quotas", "skus", "pricingInfo", "tieredRates", "managedInstances", "operations"), rows),
+    **dict.fromkeys(("zones", "serviceRegions"), texts),
+    **dict.fromkeys(("targetSize", "archiveSizeBytes", "diskSizeGb", "units", "nanos"), whole),
+    **dict.fromkeys(("limit", "usage"), number),
+    "items": either(rows, _scopes),
+    "errors": either(rows, table),
+    "error": table,
+    "deprecated": table,
+}
 
 
 class GceRefusal(CloudError):
@@ -78,18 +101,21 @@ class GceClient:
 
     def list(self, path: str, **query: str | int) -> Iterator[Body]:
         for page in self._pages("GET", path, query):
-            yield from page.get("items", ())
+            yield from self._named(page.get("items") or ())
 
     def aggregated(self, kind: str, **query: str | int) -> Iterator[Body]:
         """Things of all zones and regions."""
         for page in self._pages("GET", f"aggregated/{kind}", query):
-            for scope in page.get("items", {}).values():
-                yield from scope.get(kind, ())
+            scopes = page.get("items") or {}
+            if not isinstance(scopes, dict):
+                raise self._strange()
+            for scope in scopes.values():
+                yield from self._named(scope.get(kind) or ())
 
     def managed(self, group: str) -> Iterator[Body]:
         """VMs that a group holds, and is about to hold."""
         for page in self._pages("POST", f"{group}/listManagedInstances", {}):
-            yield from page.get("managedInstances", ())
+            yield from page.get("managedInstances") or ()
 
     def advise(self, path: str, body: Body) -> Body:
         """A question that has a body; asked once, since nothing depends on the answer."""
@@ -108,7 +134,10 @@ class GceClient:
 
     def begin(self, verb: str, path: str, body: Body | None = None, **query: str | int) -> Body:
         """The operation that does it; nobody has to wait for that."""
-        return self._call(verb, path, {**query, "requestId": str(uuid.uuid4())}, body)
+        operation = self._call(verb, path, {**query, "requestId": str(uuid.uuid4())}, body)
+        if "name" not in operation:
+            raise self._strange()
+        return operation
 
     def delete(self, path: str) -> bool:
         """False if it was gone already."""
@@ -132,7 +161,7 @@ class GceClient:
             operation = self._call("POST", f"{path}/wait", {}, None)
         errors = (operation.get("error") or {}).get("errors") or []
         if errors:
-            raise failed(_what(operation), errors[0])
+            raise failed(_what(operation), errors[0] if isinstance(errors, list) else errors)
 
     def _pages(self, verb: str, path: str, query: Mapping[str, str | int]) -> Iterator[Body]:
         token = ""
@@ -140,9 +169,22 @@ class GceClient:
             more = {**query, "maxResults": PAGE, **({"pageToken": token} if token else {})}
             page = self._call(verb, path, more, None)
             yield page
-            token = page.get("nextPageToken", "")
+            token = page.get("nextPageToken") or ""
             if not token:
                 return
+
+    def _named(self, found: Any) -> Iterator[Body]:
+        for one in found if isinstance(found, list) else ():
+            if not isinstance(one, dict) or not isinstance(one.get("name") or one.get("targetLink"), str):
+                raise self._strange()
+            yield one
+
+    def _strange(self) -> CloudUnavailable:
+        """JSON of an address that is not the service's: perhaps a proxy's."""
+        return CloudUnavailable(
+            f"what answers at {self.endpoint} is not {self.service}",
+            "check the network and its proxy, then run the same command again: it continues",
+        )
 
     def _call(self, verb: str, path: str, query: Mapping[str, str | int], body: Body | None) -> Body:
         end, wait = self.clock() + self.patience, 0.5
@@ -161,19 +203,28 @@ class GceClient:
         url += f"?{urlencode(query)}" if query else ""
         data = json.dumps(body).encode() if body is not None else b"" if verb == "POST" else None
         headers = {"Content-Type": "application/json", "Accept": "application/json"}
-        if token := self.token():
-            headers["Authorization"] = f"Bearer {token}"
         try:
+            if token := self.token():
+                headers["Authorization"] = f"Bearer {token}"
             with urlopen(Request(url, data, headers, method=verb), timeout=ANSWER) as answer:
-                found: Body = json.loads(answer.read() or b"{}")
-                return found
+                found = json.loads(answer.read() or b"{}")
         except HTTPError as error:
             raise _refused(f"{verb} {path}", error.code, error.read()) from None
-        except (TimeoutError, URLError, http.client.HTTPException, ConnectionError, ValueError) as error:
+        except (
+            TimeoutError,
+            URLError,
+            http.client.HTTPException,
+            ConnectionError,
+            ValueError,
+            RecursionError,
+        ) as error:
             raise CloudUnavailable(
                 f"{self.service} does not answer: {getattr(error, 'reason', None) or error!r}",
                 "check the network, then run the same command again: it continues",
             ) from None
+        if not isinstance(found, dict) or not answer_form.fits(found, FORMS):
+            raise self._strange()
+        return found
 
 
 def failed(what: str, error: Mapping[str, Any]) -> GceRefusal:
@@ -187,7 +238,7 @@ def _refused(what: str, status: int, data: bytes) -> GceRefusal:
         told = json.loads(data)["error"]
         said = str(told.get("message", ""))
         code = str((told.get("errors") or [{}])[0].get("reason", "") or _detailed(told))
-    except (ValueError, KeyError, TypeError, AttributeError):
+    except (ValueError, KeyError, TypeError, AttributeError, IndexError, RecursionError):
         code, said = "", data[:200].decode(errors="replace").strip()
     return GceRefusal(what, reasons.of_call(status, code, said), code, said, status)
 
@@ -201,7 +252,7 @@ def _detailed(told: Mapping[str, Any]) -> str:
 
 def _path_of(operation: Body) -> str:
     for scope in ("zone", "region"):
-        if scope in operation:
+        if operation.get(scope):
             return f"{scope}s/{operation[scope].rsplit('/', 1)[-1]}/operations/{operation['name']}"
     return f"global/operations/{operation['name']}"
 

@@ -53,9 +53,10 @@ def described(thing: Mapping[str, Any]) -> dict[str, Any]:
     """Facts in the description of a group or template; nothing if hostler did not write it."""
     try:
         said = json.loads(thing.get("description") or "{}")
-    except ValueError:
+    except (ValueError, RecursionError):
         return {}
-    return said if isinstance(said, dict) and said.get("by") == "hostler" else {}
+    ours = isinstance(said, dict) and said.get("by") == "hostler"
+    return said if ours and {"project", "fleet", "store", "generation"} <= said.keys() else {}
 
 
 def taken(thing: Mapping[str, Any], project: str) -> Undone:

@@ -12,6 +12,8 @@ from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 from hostler import env
+from hostler.backends import answer_form
+from hostler.backends.answer_form import either, rows, table, text, whole
 from hostler.backends.kubernetes import config, refusals
 from hostler.backends.kubernetes.config import KubeConfig
 from hostler.errors import CloudError, CloudUnavailable, MachineError
@@ -28,6 +30,15 @@ KINDS = {  # kind → its group, how it is written in paths, whether it is in a 
     "Node": ("", "nodes", False),
     "Namespace": ("", "namespaces", False),
     "SelfSubjectAccessReview": ("authorization.k8s.io", "selfsubjectaccessreviews", False),
+}
+
+FORMS: Mapping[str, answer_form.Form] = {
+    **dict.fromkeys(("metadata", "labels", "annotations", "spec", "state", "allocatable"), table),
+    **dict.fromkeys(("waiting", "terminated", "running", "persistentVolumeClaim"), table),
+    **dict.fromkeys(("conditions", "containerStatuses", "initContainerStatuses", "volumes"), rows),
+    **dict.fromkeys(("name", "claimName", "nodeName"), text),
+    **dict.fromkeys(("completions", "succeeded"), whole),
+    "status": either(table, text),  # of a thing, and of a condition
 }
 
 Body = dict[str, Any]
@@ -55,15 +66,11 @@ class KubeClient:
 
     def create(self, body: Body) -> Body:
         made = self.kinds[body["kind"]].from_dict(body)
-        found: Body = self._ask(lambda: self.api.create(made, namespace=self.namespace).to_dict(), once=True)
-        return found
+        return self._ask(lambda: _formed(self.api.create(made, namespace=self.namespace)), once=True)
 
     def find(self, kind: str, name: str) -> Body | None:
         try:
-            found: Body = self._ask(
-                lambda: self.api.get(self.kinds[kind], name, **self._place(kind)).to_dict()
-            )
-            return found
+            return self._ask(lambda: _formed(self.api.get(self.kinds[kind], name, **self._place(kind))))
         except KubeRefusal as error:
             if error.status == 404:
                 return None
@@ -85,12 +92,8 @@ class KubeClient:
     def patch(self, kind: str, name: str, body: Body) -> Body:
         from lightkube.types import PatchType
 
-        found: Body = self._ask(
-            lambda: self.api.patch(
-                self.kinds[kind], name, body, namespace=self.namespace, patch_type=PatchType.MERGE
-            ).to_dict()
-        )
-        return found
+        asked = {"namespace": self.namespace, "patch_type": PatchType.MERGE}
+        return self._ask(lambda: _formed(self.api.patch(self.kinds[kind], name, body, **asked)))
 
     def delete(self, kind: str, name: str, *, now: bool = False) -> None:
         """With all that it has made; what is gone already is as good as deleted."""
@@ -133,7 +136,7 @@ class KubeClient:
         kind_of = {"apiVersion": "authorization.k8s.io/v1", "kind": "SelfSubjectAccessReview"}
         body = {**kind_of, "metadata": {}, "spec": {"resourceAttributes": asked}}
         review = self.kinds["SelfSubjectAccessReview"].from_dict(body)
-        found: Body = self._ask(lambda: self.api.create(review).to_dict())
+        found = self._ask(lambda: _formed(self.api.create(review)))
         return bool((found.get("status") or {}).get("allowed"))
 
     def _place(self, kind: str) -> Body:
@@ -141,7 +144,7 @@ class KubeClient:
 
     def _listed(self, kind: str, place: Body, **chosen: Any) -> Sequence[Body]:
         found: Sequence[Body] = self._ask(
-            lambda: [one.to_dict() for one in self.api.list(self.kinds[kind], **place, **chosen)]
+            lambda: [_formed(one) for one in self.api.list(self.kinds[kind], **place, **chosen)]
         )
         return found
 
@@ -167,7 +170,7 @@ class KubeClient:
             except httpx2.HTTPError as error:
                 if not left or (once and not isinstance(error, httpx2.ConnectError)):
                     raise unanswered(self.server, self.context, str(error)) from None
-            except (ValueError, KeyError, TypeError, AttributeError):  # 200, and no object
+            except (ValueError, KeyError, TypeError, AttributeError, RecursionError):  # 200, and no object
                 if not left or once:
                     said = f"what answers is not the API of Kubernetes; perhaps {PROXY}"
                     raise unanswered(self.server, self.context, said) from None
@@ -220,6 +223,15 @@ def _class(kind: str, group: str, plural: str, namespaced: bool) -> Any:
         generic_resource.GenericNamespacedResource if namespaced else generic_resource.GenericGlobalResource
     )
     return type(kind, (base,), {"_api_info": generic_resource.create_api_info(group, "v1", kind, plural)})
+
+
+def _formed(thing: Any) -> Body:
+    """A thing as data; ValueError if it is not one of Kubernetes."""
+    body = thing.to_dict()
+    named = isinstance(body, dict) and (body.get("metadata") is None or table(body["metadata"]))
+    if not named or not table(body.get("status") or {}) or not answer_form.fits(body, FORMS):
+        raise ValueError("not a thing of Kubernetes")
+    return dict(body)
 
 
 def _refused(status: Any, namespace: str) -> KubeRefusal:

@@ -38,7 +38,7 @@ def load(paths: Sequence[Path], context: str | None) -> KubeConfig:
         )
     body = _merged([_read(path) for path in there])
     known = {str(one["name"]): one.get("context") or {} for one in body["contexts"]}
-    chosen = context or body["current-context"]
+    chosen = context or str(body["current-context"] or "")
     if chosen not in known:
         names = ", ".join(known) or "none"
         what = f"no context named {chosen!r}" if chosen else "no context is chosen"
@@ -76,9 +76,24 @@ def _read(path: Path) -> dict[str, Any]:
     except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
         said = str(error).splitlines()[0]
         raise CloudError(f"{path} cannot be read: {said}", hint="kubectl config view shows it") from None
-    if not isinstance(found, dict):
+    if not isinstance(found, dict) or not all(_is_list_of(found.get(kind), kind[:-1]) for kind in _LISTS):
         raise CloudError(f"{path} is not a kubeconfig", hint="set KUBECONFIG=FILE to another")
     return _from_root(found, path.absolute().parent)
+
+
+def _is_list_of(value: Any, key: str) -> bool:
+    """Whether it is a list of tables, each with a name and, under this key, a table or nothing."""
+    return value is None or (
+        isinstance(value, list)
+        and all(isinstance(one, dict) and "name" in one and _is_table(one.get(key)) for one in value)
+    )
+
+
+def _is_table(value: Any) -> bool:
+    """A file's path in it, if it has one, is a text."""
+    if not isinstance(value, dict):
+        return value is None
+    return all(isinstance(value.get(name) or "", str) for name in _FILES)
 
 
 def _from_root(found: dict[str, Any], folder: Path) -> dict[str, Any]:

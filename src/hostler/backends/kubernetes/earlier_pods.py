@@ -30,7 +30,7 @@ def note_ends(folder: str, place: str = API) -> None:
     """Leave a file that says how earlier pods of this one's index ended, if the cluster tells."""
     try:
         found = ends_of(_listed(Path(place)))
-    except (OSError, HTTPException, ValueError, KeyError, AttributeError):
+    except (OSError, HTTPException, ValueError, KeyError, TypeError, AttributeError):
         return
     Path(folder, NOTE).write_text(json.dumps(found))
 

@@ -89,6 +89,21 @@ class Unpacker:
             at = end
         return points, at
 
+    def take_before_damage(self, data: bytes) -> tuple[list[Point], int]:
+        """The same, up to a record that no writer makes."""
+        at, points = 0, list[Point]()
+        while at + _HEAD.size <= len(data):
+            end = at + _HEAD.size + _HEAD.unpack_from(data, at)[0]
+            try:
+                found, used = self.take(data[at:end])
+            except (KeyError, struct.error):
+                break
+            points += found
+            at += used
+            if not used:
+                break
+        return points, at
+
     def _point(self, payload: bytes) -> Point:
         time, step = _POINT.unpack_from(payload)
         values = _VALUE.iter_unpack(payload[_POINT.size :])
@@ -125,10 +140,11 @@ def _names_end(stream: bytes) -> int:
 
 
 class PointReader:
-    """A file of points that may still grow, read from where the last read ended."""
+    """A file of points that may still grow, read from where the last read ended. A script may have written to
+    it: what follows a record that no writer makes is not read."""
 
     def __init__(self, path: Path) -> None:
-        self._path, self._unpacker, self.at = path, Unpacker(), 0
+        self._path, self._unpacker, self.at, self._damaged = path, Unpacker(), 0, False
 
     @property
     def ids(self) -> dict[str, int]:
@@ -137,13 +153,19 @@ class PointReader:
 
     def read(self, size: int = PIECE) -> list[Point]:
         """The points in the next `size` bytes, or in the one longer record that lies there."""
+        if self._damaged:
+            return []
         try:
             with open(self._path, "rb") as file:
                 file.seek(self.at)
                 data = file.read(size)
         except FileNotFoundError:
             return []
-        points, used = self._unpacker.take(data)
+        try:
+            points, used = self._unpacker.take(data)
+        except (KeyError, struct.error):
+            points, used = self._unpacker.take_before_damage(data)
+            self._damaged = True
         self.at += used
         if used == 0 and len(data) == size and data[:4] != bytes(4):
             return self.read(2 * size)

@@ -134,17 +134,24 @@ class Encoder:
 
 
 def decode(made: Json, known: Known | None = None) -> Any:
-    """The value that was encoded."""
+    """The value that was encoded; DamagedError for what no encoder made."""
+    try:
+        return _decoded(made, known)
+    except (KeyError, TypeError, ValueError, AttributeError, OverflowError, RecursionError) as error:
+        raise DamagedError(f"a value cannot be read: {str(error).splitlines()[0][:200]}") from error
+
+
+def _decoded(made: Json, known: Known | None) -> Any:
     if isinstance(made, list):
-        return [decode(item, known) for item in made]
+        return [_decoded(item, known) for item in made]
     if not isinstance(made, dict):
         return made
     if TAG not in made:
-        return {key: decode(item, known) for key, item in made.items()}
+        return {key: _decoded(item, known) for key, item in made.items()}
     tag = made[TAG]
     reader = _READERS.get(tag)
     if reader is not None:
-        return reader(made, lambda item: decode(item, known))
+        return reader(made, lambda item: _decoded(item, known))
     if known is None:
         raise DamagedError(f"a value of the unknown type {tag!r}")
     return known(made)

@@ -76,7 +76,8 @@ def load_sweep(
     document, foreign = as_ours(parse.read_document(path), path.stem)
     if foreign is not None and foreign.program and (project.root / foreign.program[1]).is_file():
         program = program or foreign.program
-    if program and project.command is None and "command" not in (document.value or {}):
+    given = document.value if isinstance(document.value, dict) else {}
+    if program and project.command is None and "command" not in given:
         project = replace(project, command=program, style="json")
     sweep = parse_sweep(document, project, path, kinds, commanded=commanded)
     if foreign is None:

@@ -87,7 +87,7 @@ def read(document: Document, stem: str) -> Foreign:
 
 def _method(document: Document) -> str:
     given = document.value.get("method", "grid")
-    if given not in METHODS:
+    if not isinstance(given, str) or given not in METHODS:
         hint = did_you_mean(str(given), METHODS, f"one of {', '.join(METHODS)}")
         raise SpecError(f"method: {given!r} cannot be carried over", hint, where=document.where(("method",)))
     return METHODS[given]
@@ -114,7 +114,7 @@ def _metric(document: Document, notes: list[str]) -> dict[str, Any]:
     if not isinstance(metric, Mapping) or "name" not in metric:
         raise SpecError("metric: needs a name", where=document.where(("metric",)))
     goal = metric.get("goal", "minimize")
-    if goal not in GOALS:
+    if not isinstance(goal, str) or goal not in GOALS:
         raise SpecError(
             f"metric.goal: {goal!r} is not minimize or maximize", where=document.where(("metric", "goal"))
         )
@@ -219,8 +219,9 @@ def _words(text: str, document: Document) -> list[str]:
         return [_program(document)]
     if text == "${interpreter}":
         return ["python"]
-    text = text.replace("${program}", document.value.get("program", "")).replace("${interpreter}", "python")
-    return [text]
+    if "${program}" in text:
+        text = text.replace("${program}", _program(document))
+    return [text.replace("${interpreter}", "python")]
 
 
 def _with_variables(words: list[str]) -> list[str]:

@@ -54,7 +54,7 @@ def _leavings(client: GceClient, now: float) -> Iterator[BuildLeftover]:
     wanted = f"labels.{UNTIL}:*"
     for kind, collection in ((VM, "instances"), (DISK, "disks")):
         for body in client.aggregated(collection, filter=wanted):
-            zone = last(body["zone"])
+            zone = last(body.get("zone", ""))
             yield _leaving(kind, f"zones/{zone}/{collection}/{body['name']}", body, zone, now)
     for body in client.list("global/images", filter=wanted):
         if not body.get("family"):

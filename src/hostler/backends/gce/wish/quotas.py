@@ -68,6 +68,8 @@ def read(regions: list[dict[str, Any]], project: Mapping[str, Any]) -> Quotas:
     left: dict[tuple[str, str], float] = {}
     for name, told in (("", project), *((str(one["name"]), one) for one in regions)):
         for one in told.get("quotas") or ():
+            if "metric" not in one or one.get("limit") is None:
+                continue
             metric, limit = str(one["metric"]), float(one["limit"])
             if limit or not metric.startswith(EARLY):  # none of its own: that of other machines counts
                 left[name, metric] = limit - float(one.get("usage") or 0)

@@ -1,0 +1,219 @@
+"""Records of a store that an enemy can write, by all that reads them in memory; requests to the board."""
+
+from __future__ import annotations
+
+import asyncio
+import functools
+import json
+import string
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import pytest
+from fuzz_harness import Breach, Target, bent, damaged
+from honest_store import fill
+from hypothesis import strategies as st
+
+from hostler import settings
+from hostler.analysis.board import app
+from hostler.analysis.board.guard import Guard
+from hostler.analysis.board.watcher import Watcher
+from hostler.errors import HostlerError
+from hostler.records import garbage
+from hostler.records.checkpoint import archive, checkpoints
+from hostler.records.launch import costs, launches
+from hostler.records.rows import rows
+from hostler.records.run import control, run_details
+from hostler.records.series import metrics, packing, segments
+from hostler.records.sweep import error_groups, summary, sweeps
+from hostler.store.memory import MemoryStore
+
+Edit = tuple[int, int, bytes]  # which object, how it is damaged, with what
+
+
+@functools.lru_cache(maxsize=1)
+def honest() -> dict[str, bytes]:
+    """Objects of a store that real runs filled, once for each test process."""
+    with tempfile.TemporaryDirectory() as place, pytest.MonkeyPatch.context() as patch:
+        patch.setenv("HOSTLER_CACHE", f"{place}/cache")
+        root = fill(Path(place) / "world")
+        return {
+            p.relative_to(root).as_posix(): p.read_bytes()
+            for p in sorted(root.rglob("*"))
+            if p.is_file() and not p.is_symlink() and p.stat().st_size < 100_000
+        }
+
+
+@st.composite
+def enemy(draw: st.DrawFn) -> dict[str, bytes]:
+    """Objects of the honest store that are others now, and some that nobody put there."""
+    keys = sorted(honest())
+    changed: dict[str, bytes] = {}
+    for _ in range(draw(st.integers(1, 5))):
+        key = draw(st.sampled_from(keys))
+        data, how = honest()[key], draw(st.integers(0, 3))
+        if how == 0:
+            changed[key] = draw(damaged([data]))
+        elif how == 1 and data[:1] == b"{":
+            changed[key] = json.dumps(draw(bent([json.loads(data)])), default=str).encode()
+        elif how == 2:
+            changed[key] = honest()[draw(st.sampled_from(keys))]
+        else:
+            name = draw(st.text(string.ascii_letters + string.digits + "-._²", min_size=1, max_size=20))
+            changed[f"{key.rpartition('/')[0]}/{name}"] = data
+    return changed
+
+
+def _read_all(changed: dict[str, bytes], folder: Path) -> None:
+    store = MemoryStore()
+    for key, data in {**honest(), **changed}.items():
+        store.put(key, data)
+    found = _tried(lambda: list(rows(store))) or []
+    timing = settings.timing()
+    terms = _tried(lambda: archive.terms(store))
+    questions = [
+        lambda: costs.spends(store, timing),
+        lambda: launches.everywhere(store),
+        lambda: garbage.find(store, 2e9, grace=0.0),
+        lambda: list(error_groups.groups(list(error_groups.failed(store, found, everything=True)))),
+        *((lambda: archive.entries(store, terms), lambda: archive.trend(store, terms)) if terms else ()),
+    ]
+    for row in found:
+        questions += [
+            functools.partial(run_details.read, store, row.key),
+            functools.partial(control.state_of, store, row.key),
+            functools.partial(metrics.read, store, row.id, 3),
+            functools.partial(_restored, store, row.id, folder),
+        ]
+    for name in {row.sweep for row in found}:
+        questions += [
+            functools.partial(_summed, store, name, found),
+            functools.partial(packing.read, store, name),
+        ]
+    for ask in questions:
+        _tried(ask)
+
+
+def _summed(store: MemoryStore, name: str, found: list[Any]) -> None:
+    job = sweeps.load(store, name)
+    summary.ranked(job, [row for row in found if row.sweep == name])
+
+
+def _restored(store: MemoryStore, run: str, folder: Path) -> None:
+    """Restored inside, or refused."""
+    with tempfile.TemporaryDirectory(dir=folder) as place:
+        target = Path(place) / "deep" / "target"
+        target.parent.mkdir()
+        try:
+            checkpoints.restore_newest(store, run, target, before=10**6)
+        finally:
+            if {p.name for p in Path(place).iterdir()} != {"deep"}:
+                raise Breach(f"{run} was restored outside its folder")
+
+
+def _tried(ask: Any) -> Any:
+    try:
+        return ask()
+    except HostlerError as error:
+        if "\n" in error.message:
+            raise Breach(f"not one line: {error.message[:300]!r}") from error
+        return None
+
+
+def _segment(data: bytes, folder: Path) -> None:
+    segment = segments.decode(data, "sweeps/old/segments/000001")
+    segment.check_facts("sweeps/old/segments/000001")
+    segment.ends()
+    segment.params()
+
+
+GUARD = Guard("127.0.0.1", 80, "secret")
+ADDRESSES = (
+    *(f"/api/{what}?sweep=grid" for what in ("overview", "runs", "table", "errors", "search", "workers")),
+    *(f"/api/{what}?sweep=grid&index=0-2&metric=loss" for what in ("curves", "points", "search", "compare")),
+    *("/api/log?sweep=grid&index=0&search=e", "/api/log?sweep=grid&index=0&after=runs/x#00"),
+    *("/api/file?sweep=grid&index=0&name=../x", "/api/code?sweep=grid&index=0-1", "/static/../x", "/"),
+    *("/api/curves?sweep=grid&index=0&most=20", "/api/run?id=x&id=y", "/api/points?sweep=old&along=time"),
+)
+BODIES = (b'{"runs": ["x"]}', b'{"runs": [], "add": ["a"], "remove": []}', b'{"runs": ["%s"], "add": "x"}')
+
+
+@st.composite
+def requests(draw: st.DrawFn) -> dict[str, Any]:
+    posts = draw(st.booleans())
+    path = draw(st.sampled_from(["/api/stop", "/api/retry", "/api/tag"])) if posts else ""
+    address = path or draw(damaged([one.encode() for one in ADDRESSES])).decode("latin-1")
+    return {
+        "method": "POST" if posts else draw(st.sampled_from(["GET", "GET", "GET", "HEAD", "PUT", "X"])),
+        "address": address,
+        "body": draw(damaged(list(BODIES))) if posts else b"",
+        "host": draw(st.sampled_from([b"127.0.0.1:80", b"127.0.0.1:80", b"evil", b"\xff:80", b""])),
+        "bearer": draw(st.sampled_from([b"Bearer secret", b"Bearer secret", b"Bearer \xff", b"x"])),
+        "origin": draw(st.sampled_from([b"http://127.0.0.1:80", b"http://127.0.0.1:80", b"null", b"\xff"])),
+    }
+
+
+@functools.lru_cache(maxsize=1)
+def _board() -> tuple[Any, Watcher]:
+    store = MemoryStore()
+    for key, data in honest().items():
+        store.put(key, data)
+    watcher = Watcher(store, near=True)
+    watcher.live.look()
+    watcher.ready.set()
+    return app.make(store, watcher, GUARD), watcher
+
+
+def _request(asked: dict[str, Any], folder: Path) -> None:
+    """Answered, and not as a failure of the server's."""
+    path, _, query = asked["address"].partition("?")
+    if path.startswith("/api/events"):
+        return
+    headers = [(b"host", asked["host"]), (b"authorization", asked["bearer"]), (b"origin", asked["origin"])]
+    scope = {
+        "type": "http",
+        "asgi": {"version": "3.0"},
+        "http_version": "1.1",
+        "method": asked["method"],
+        "scheme": "http",
+        "path": path,
+        "raw_path": path.encode("latin-1", "replace"),
+        "root_path": "",
+        "query_string": query.encode("latin-1", "replace"),
+        "headers": headers,
+        "client": ("127.0.0.1", 1),
+        "server": ("127.0.0.1", 80),
+    }
+    said: list[int] = []
+
+    async def receive() -> dict[str, Any]:
+        return {"type": "http.request", "body": asked["body"], "more_body": False}
+
+    async def send(message: dict[str, Any]) -> None:
+        if message["type"] == "http.response.start":
+            said.append(message["status"])
+
+    asyncio.run(_board()[0](scope, receive, send))
+    if not said or said[0] >= 500:
+        raise Breach(f"answered {said}")
+
+
+def _ready(strategy: Any) -> Any:
+    """Filled before the bounds of a single example."""
+    honest(), _board()
+    return strategy
+
+
+TARGETS = (
+    Target("records", "records of a store, by all readers", lambda: _ready(enemy()), _read_all),
+    Target(
+        "segment",
+        "segments",
+        lambda: damaged([data for key, data in honest().items() if "/segments/" in key]),
+        _segment,
+    ),
+    Target(
+        "board", "requests to the dashboard, past its door and before", lambda: _ready(requests()), _request
+    ),
+)

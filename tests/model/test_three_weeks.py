@@ -1,0 +1,212 @@
+"""A script of three weeks that is preempted again and again, on a virtual clock: its weights are the same.
+
+The workers are real (finder, claimer, execution, saver, uploader, pulse, records); the script is played. Each
+worker lives for some hours by a seed, and is then killed before one of its requests, frozen until another has
+taken over and was preempted itself, or loses an answer or its way to the store before it dies. After a lease
+the next one comes.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import random
+import tempfile
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+import staged
+from staged import LEASE, Clock, Happening, Killed, Script, Seat, Stage, StagedWorker
+from verdict import frame, restore
+
+from hostler.attempt.saver import Saver
+from hostler.records.run import control, log
+from hostler.spec.states import DONE
+from hostler.worker.run import surroundings
+from hostler.worker.run.meter import Meter
+from hostler.worker.run.watch import Watchman
+
+WEEKS = 3 * 7 * 24 * 3600.0
+HOWS = ("killed", "frozen", "unanswered", "unreached")
+SEED = int(os.environ.get("HOSTLER_SEED", "1"))
+
+
+@dataclass
+class Weeks:
+    """How long the script is: its steps, and the virtual seconds of each."""
+
+    steps: int
+    save_every: int
+
+    @property
+    def pace(self) -> float:
+        return WEEKS / self.steps
+
+
+def weights_of(steps: int) -> str:
+    """What an undisturbed script ends with."""
+    found = ""
+    for step in range(1, steps + 1):
+        found = trained(found, step)
+    return found
+
+
+def trained(weights: str, step: int) -> str:
+    return hashlib.sha256(f"{weights} {step}".encode()).hexdigest()
+
+
+class LongScript(Script):
+    """Trains for weeks; its weights follow from all its steps, in their order."""
+
+    weeks: Weeks
+    clock: Clock
+
+    def __init__(self, folder: Path, log: Path, attempt: int, between: Happening | None) -> None:
+        super().__init__(folder, log, attempt, between)
+        state = json.loads(self._weights.read_text()) if self._weights.exists() else {"step": 0, "w": ""}
+        self._step, self._value = int(state["step"]), str(state["w"])
+
+    def wait(self, timeout: float | None = None) -> staged.Exit | None:
+        if not self._up:
+            self._up = True
+            return None
+        if self._exit is None and self._step < self.weeks.steps:
+            self._train(self._step + 1)
+            assert self._between is not None
+            self._between()
+        elif self._exit is None:
+            self._output.write_text(f"by {self._attempt}")
+            self._exit = staged.Exit(code=0)
+        return self._exit
+
+    def _train(self, step: int) -> None:
+        self._step, self._value = step, trained(self._value, step)
+        self.clock.now += self.weeks.pace
+        with open(self._log, "a") as output:
+            print(json.dumps({"step": step, "loss": 1 / step, "by": self._attempt}), file=output)
+        if step % self.weeks.save_every == 0 or step == self.weeks.steps:
+            fresh = self._weights.with_name("new")
+            fresh.write_text(json.dumps({"step": step, "w": self._value}))
+            fresh.replace(self._weights)
+
+
+@pytest.fixture
+def folder(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    def keep_at_hand(saver: Saver, tick: float) -> None:
+        assert isinstance(saver.target.store, Seat)
+        saver.target.store.saver = saver
+
+    shared = Path("/dev/shm")
+    with tempfile.TemporaryDirectory(dir=shared if shared.is_dir() else None) as place:
+        monkeypatch.setenv("HOSTLER_CACHE", place)
+        monkeypatch.setattr(Saver, "start", keep_at_hand)
+        monkeypatch.setattr(Watchman, "start", lambda watchman: None)
+        monkeypatch.setattr(Meter, "due", lambda meter: False)
+        monkeypatch.setattr(Meter, "last", lambda meter, exit: {})
+        monkeypatch.setattr(surroundings, "capture", lambda *_, **__: {"python": "3"})
+        yield Path(place)
+
+
+@dataclass
+class Career:
+    """The workers of one run, one after the other, until it has ended."""
+
+    stage: Stage
+    weeks: Weeks
+    preemptions: int
+    rng: random.Random
+    now: float = 0.0
+    told: list[str] = field(default_factory=list)  # how each was preempted
+
+    def carry_out(self) -> list[str]:
+        for _ in range(4 * self.preemptions + 20):
+            self._one()
+            if self.stage.state.state == DONE:
+                return self.told
+        raise AssertionError(f"not done after {len(self.told)} preemptions: {self.stage.state}")
+
+    def _one(self) -> None:
+        worker = self._worker()
+        if len(self.told) < self.preemptions:
+            self._disturb(worker)
+        worker.work()
+        self.now = max(self.now, worker.clock.now) + 2 * LEASE
+
+    def _worker(self) -> StagedWorker:
+        worker = self.stage.worker("w")
+        worker.clock.now = self.now
+        kind = type("Played", (LongScript,), {"weeks": self.weeks, "clock": worker.clock})
+
+        def start(argv: list[str], *, cwd: Path, env: dict[str, str], folder: Path, log: Path) -> Any:
+            assert worker.execution is not None
+            return kind(folder, log, worker.execution.attempt.number, worker._between)
+
+        worker._machine = replace(worker._machine, start=start)
+        return worker
+
+    def _disturb(self, worker: StagedWorker) -> None:
+        """It works for a while; before one of its requests it is gone, or another has taken its run."""
+        how, request = self.rng.choice(HOWS), self.rng.randint(12, 120)
+        self.told.append(how)
+
+        def dies() -> None:
+            worker.seat.dead = True
+            raise Killed
+
+        def sleeps() -> None:
+            self.now = worker.clock.now + 2 * LEASE
+            worker.seat.before[request + self.rng.randint(3, 40)] = dies  # soon after it goes on
+            self._one()
+            worker.clock.now = self.now
+
+        if how == "unanswered":
+            worker.seat.lose.add(request - 1)
+        if how == "unreached":
+            worker.seat.refuse.update((request - 2, request - 1))
+        worker.seat.before[request] = sleeps if how == "frozen" else dies
+
+
+def judge(stage: Stage, weeks: Weeks) -> Iterator[str]:
+    kinds = [entry["kind"] for entry in control.entries_of(stage.store, stage.key)]
+    if kinds.count(log.END) != 1 or kinds[-1] != log.END:
+        yield f"{kinds.count(log.END)} ends, the last entry is {kinds[-1]}"
+    steps = [point.step for point in frame(stage)]
+    if steps != list(range(1, weeks.steps + 1)):
+        yield f"steps have gaps or repeats: {len(steps)} of {weeks.steps}"
+    restored = restore(stage)
+    state: object = restored[1] if restored else None
+    if state != {"step": weeks.steps, "w": weights_of(weeks.steps)}:
+        yield f"the weights are {state}, not those of the undisturbed script"
+
+
+def three_weeks(folder: Path, weeks: Weeks, preemptions: int) -> None:
+    stage = Stage(folder)
+    told = Career(stage, weeks, preemptions, random.Random(SEED)).carry_out()
+    assert list(judge(stage, weeks)) == []
+    entries = control.entries_of(stage.store, stage.key)
+    attempts = sum(entry["kind"] == log.CLAIM for entry in entries)
+    print(f"{len(told)} preemptions of {attempts} attempts, {dict(Counter(told))}")
+    assert len(told) == preemptions, "it was over before"
+    assert attempts > preemptions / 2
+
+
+def test_script_of_weeks_survives_a_few_preemptions(folder: Path) -> None:
+    three_weeks(folder, Weeks(steps=60, save_every=2), preemptions=8)
+
+
+@pytest.mark.soak
+@pytest.mark.timeout(3600)
+def test_script_of_weeks_survives_five_hundred_preemptions(folder: Path) -> None:
+    three_weeks(folder, Weeks(steps=6000, save_every=2), preemptions=500)
+
+
+def test_judge_sees_other_weights_and_missing_steps(folder: Path) -> None:
+    stage, weeks = Stage(folder), Weeks(steps=12, save_every=2)
+    Career(stage, weeks, 0, random.Random(1)).carry_out()
+    assert list(judge(stage, weeks)) == []
+    assert len(list(judge(stage, Weeks(steps=13, save_every=2)))) == 2

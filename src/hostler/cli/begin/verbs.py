@@ -30,8 +30,8 @@ def init(**given: Any) -> int:
     """Write hostler.yaml, sweep.yaml, setup.sh and a README into a folder; nothing is overwritten.
 
     A cluster, hosts of ~/.ssh/config or credentials that it finds become a fleet in hostler.yaml, filled in
-    but switched off. --fleet slurm (or ssh, gce, kubernetes, local) adds one that is on, also to a
-    hostler.yaml that is there already.
+    but switched off. --fleet slurm (or ssh, sge, pbs, lsf, gce, kubernetes, local) adds one that is on,
+    also to a hostler.yaml that is there already.
     """
     return perform("hostler.cli.begin.init", given)
 

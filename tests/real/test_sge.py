@@ -1,4 +1,4 @@
-"""hostler on a real Grid Engine, started by the tests: the contract, a sweep from file to frame, what befalls tasks."""
+"""hostler on a real Grid Engine, which the tests start: the contract, walks, and what befalls its tasks."""
 
 from __future__ import annotations
 

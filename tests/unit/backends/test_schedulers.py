@@ -185,7 +185,8 @@ def test_queue_of_pbs_is_read_from_its_json() -> None:
 
 
 def test_queue_of_lsf_is_read_by_its_fields() -> None:
-    text = "banner\n7^3^DONE^n1^h^-\n7^1^RUN^n3^h.a~cifar~tau[1]^-\n7^2^PEND^-^h.a~cifar~tau[2]^New job is waiting;^ x;\n"
+    text = "banner\n7^3^DONE^n1^h^-\n"
+    text += "7^1^RUN^n3^h.a~cifar~tau[1]^-\n7^2^PEND^-^h.a~cifar~tau[2]^New job is waiting;^ x;\n"
     running, waiting = lsf.parse(text)
     assert (running.id, running.state, running.host, running.name) == ("7[1]", RUNS, "n3", "h.a~cifar~tau")
     assert (waiting.id, waiting.state, waiting.words) == ("7[2]", WAITS, "New job is waiting;^ x")

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Sequence
 
 from hostler.backends.arrays import Array
 from hostler.backends.base import Launch
@@ -47,7 +48,7 @@ class Lsf:
     hint = "bhosts shows the machines, bqueues the queues"
     task = "${LSB_JOBID}_${LSB_JOBINDEX}"
     nothing = r"no (unfinished|matching) job|is not found"
-    refusals = (
+    refusals: Sequence[tuple[str, str]] = (
         (r"no such queue|bad queue", "bqueues lists them; set `queue`"),
         (r"project", "set `project`; the site says which"),
         (r"array.*(too large|limit)|bad job array", "ask for fewer `workers` or set `runs_per_worker`"),

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import math
 import re
+from collections.abc import Sequence
 from typing import Any
 
 from hostler.backends.arrays import Array
@@ -48,7 +49,7 @@ class Pbs:
     hint = "pbsnodes -a shows the machines, qstat -Q the queues"
     task = "${PBS_JOBID%%[.[]*}_${PBS_ARRAY_INDEX:-1}"
     nothing = r"unknown job id|has finished"
-    refusals = (
+    refusals: Sequence[tuple[str, str]] = (
         (r"unknown queue", "qstat -Q lists them; set `queue`"),
         (
             r"unknown resource|invalid.*select",

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import re
 import xml.etree.ElementTree as ET
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
 from hostler.backends.arrays import Array
 from hostler.backends.base import Launch
@@ -48,7 +48,7 @@ class Sge:
     hint = "qhost shows the machines, qconf -sql the queues"
     task = "${JOB_ID}_${SGE_TASK_ID}"
     nothing = r"do not exist"
-    refusals = (
+    refusals: Sequence[tuple[str, str]] = (
         (r"parallel environment|unknown pe|pe .*does not exist", "qconf -spl lists them; set `pe`"),
         (r"unknown queue|queue .*does not exist", "qconf -sql lists them; set `queue`"),
         (r"unknown project|project .*(unknown|not)", "qconf -sprjl lists them; set `project`"),

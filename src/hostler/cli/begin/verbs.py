@@ -82,6 +82,11 @@ def import_(**given: Any) -> int:
     Weights & Biases     sweep files
     burst training       train.sh, which starts a VM by gcloud with arguments as metadata
     TensorFlow on GKE    settings.yaml
+    SkyPilot, dstack     a task
+    Kubeflow             a PyTorchJob or TrainJob
+    Slurm                a job script with #SBATCH lines; its array becomes a sweep
+    docker-compose       the service that trains
+    W&B launch           a launch config
 
     A folder becomes a project in this folder, or in TO; --store is the one that it uses. What is there
     already is overwritten only if you agree. `hostler sweep` and `plan` also take search files as they are.

@@ -33,6 +33,7 @@ LAUNCHER = "HOSTLER_LAUNCHER"  # number of the process that started this one as 
 # Read by hostler itself.
 PORTS = "HOSTLER_PORTS"
 ADDRESS = "HOSTLER_ADDRESS"  # by which other machines reach this one, where its platform tells
+JOB_ENDS = "HOSTLER_JOB_ENDS"  # when a scheduler ends the job of this worker, in seconds since 1970
 POD = "HOSTLER_POD"  # name of the pod that this process is in
 CACHE = "HOSTLER_CACHE"
 WARM = "HOSTLER_WARM"

@@ -225,6 +225,7 @@ def test_variables_places_and_styles_a_script_gets_are_documented() -> None:
         "PORTS",
         "ADDRESS",
         "POD",
+        "JOB_ENDS",
         "PRICES",
         "CLOUD_ENDPOINT",
     )  # read by hostler itself

@@ -26,6 +26,7 @@ ROOT = Path(__file__).parents[2]
 TABLES = runpy.run_path(str(ROOT / "docs" / "tables.py"))
 PAGES = sorted(ROOT.glob("docs/*.md"))
 DOCS = sorted([*ROOT.glob("*.md"), *PAGES, *ROOT.glob("examples/*/*.md")])
+SHARED = dict.fromkeys(("sge", "pbs", "lsf"), "schedulers.md")  # one page for the three
 BLOCK = re.compile(r"(<!-- not ours -->\n)?^( *)```(\w*)[^\n]*\n(.*?)^ *```$", re.MULTILINE | re.DOTALL)
 
 
@@ -44,12 +45,13 @@ def test_what_is_made_from_code_is_as_the_code_is(path: Path) -> None:
 def test_every_capability_has_words_and_every_backend_page_its_own() -> None:
     assert list(TABLES["SAID"]) == [one.name for one in fields(Capabilities)]
     for name in BACKENDS:
-        assert f"<!-- made: capabilities {name} -->" in (ROOT / "docs" / f"{name}.md").read_text()
+        page = (ROOT / "docs" / SHARED.get(name, f"{name}.md")).read_text()
+        assert f"<!-- made: capabilities {'sge' if name in SHARED else name} -->" in page
 
 
 @pytest.mark.parametrize("name", BACKENDS)
 def test_backend_page_says_what_it_needs_makes_and_leaves(name: str) -> None:
-    page = (ROOT / "docs" / f"{name}.md").read_text().lower()
+    page = (ROOT / "docs" / SHARED.get(name, f"{name}.md")).read_text().lower()
     for word in ("permissions", "what it makes", "clean"):
         assert word in page or (word == "what it makes" and "what is made" in page), word
 
@@ -60,6 +62,9 @@ def test_backend_page_says_what_it_needs_makes_and_leaves(name: str) -> None:
         ("local", "real workers"),
         ("ssh", "a real sshd"),
         ("slurm", "a real Slurm"),
+        ("sge", "a real Grid Engine"),
+        ("pbs", "answers written after their manuals"),
+        ("lsf", "answers written after their manuals"),
         ("gce", "an emulator"),
         ("kubernetes", "a stand-in"),
     ],
@@ -68,12 +73,16 @@ def test_pages_say_how_a_backend_is_tested(name: str, words: str) -> None:
     def row(page: str) -> str:
         """The row of a table that says it; empty if none does."""
         rows = (ROOT / page).read_text().splitlines()
-        return next((line for line in rows if f"{name}.md)" in line and words in line), "")
+        return next(
+            (line for line in rows if f"{page_of})" in line and f"`{name}`" in line and words in line), ""
+        )
 
+    page_of = SHARED.get(name, f"{name}.md")
     assert row("README.md") and row("docs/backends.md")
-    own = (ROOT / "docs" / f"{name}.md").read_text().partition("## How it is tested")[2]
+    own = (ROOT / "docs" / page_of).read_text().partition("## How it is tested")[2]
+    own = next((line for line in own.split("\n- ") if f"`{name}`" in line), own) if name in SHARED else own
     assert words in own
-    assert ("not yet on" in own) == (name in ("gce", "kubernetes"))
+    assert ("not yet on" in own) == (name in ("pbs", "lsf", "gce", "kubernetes"))
 
 
 def test_the_list_of_messages_has_messages_with_their_hints() -> None:

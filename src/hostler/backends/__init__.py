@@ -10,6 +10,11 @@ prices.py        the price of a fleet, by its platform
 doctor.py        findings of `hostler doctor`; programs asked for one line
 fleet_files.py   a platform's example of a fleet, filled in with what is found here
 privatefile.py   a file that only its user can read, for secrets
+arrays.py        job arrays of a launch, as every batch scheduler takes them
+scheduler.py     workers as job arrays of a scheduler with a dialect: sge, pbs, lsf
+scheduler_keys.py  keys of their fleets
+job_host.py      a job of theirs as its worker sees it
+job_checks.py    their programs, for `hostler doctor` and `hostler init`
 terminal.py      commands of a backend, typed on this machine
 over.py          commands of a backend, typed on another machine
 fetch.py         HTTP requests of a machine's first program; objects of Google's storage
@@ -19,6 +24,9 @@ agents.py        asks `worker/agent.py` on each machine of a fleet
 local/           background processes of this machine
 ssh/             machines reached by ssh
 slurm/           tasks of job arrays
+sge/             tasks of Grid Engine
+pbs/             subjobs of PBS
+lsf/             elements of LSF arrays
 gce/             spot VMs of Google
 kubernetes/      pods of an Indexed Job
 """

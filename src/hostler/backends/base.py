@@ -208,6 +208,7 @@ class Host(Protocol):
 
     name: str  # of its platform, for messages only
     comes_with_launch: bool  # it was made for one launch, and is released with it
+    again: int  # exit code by which its platform starts this place again, after `give_back`; 0: needs none
 
     def place(self) -> tuple[str, int]:
         """Name of this place on its platform, and a number that grows with each worker that has it: a task of

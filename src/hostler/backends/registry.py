@@ -31,6 +31,9 @@ BACKENDS = {
     "local": "hostler.backends.local",
     "ssh": "hostler.backends.ssh",
     "slurm": "hostler.backends.slurm",
+    "sge": "hostler.backends.sge",
+    "pbs": "hostler.backends.pbs",
+    "lsf": "hostler.backends.lsf",
     "gce": "hostler.backends.gce",
     "kubernetes": "hostler.backends.kubernetes",
 }

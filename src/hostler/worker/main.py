@@ -60,6 +60,7 @@ def _keep(command: Sequence[str], given: argparse.Namespace, host: Host) -> int:
             requeue=host.give_back if whole else None,
             watch=host.watch,
             place=session_name.place_of(host, given.fleet),
+            again=host.again,
         )
     finally:
         if given.secrets:

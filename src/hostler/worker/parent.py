@@ -57,13 +57,14 @@ def keep(
     requeue: Callable[[], bool | None] | None = None,
     watch: Callable[[Callable[[], None]], None] = lambda notice: None,
     place: tuple[str, int] = ("", 0),
+    again: int = 0,
 ) -> int:
     """Run the worker until it leaves by itself; its exit code. Call it in the main thread.
 
     notice_in: so many seconds from now its time is nearly over, as SIGUSR1 would say; watch: is given what to
     call when the platform says so. requeue: has this very
     machine or task come back later; called at the end if a notice made the worker give something back.
-    place: its name on its platform, and which tenant of it this is."""
+    place: its name on its platform, and which tenant of it this is. again: exit code once given back."""
     keeper = _WorkerRestarter(command, timing, env, say, place)
     timer = threading.Timer(max(notice_in or 0.0, 0.0), keeper.notice)
     timer.daemon = True
@@ -73,7 +74,7 @@ def keep(
     code = keeper.run()
     timer.cancel()
     if requeue and keeper.noticed and not keeper.ending and code not in FINAL:
-        _give_back(requeue, say)
+        return (_give_back(requeue, say) and again) or code
     return code
 
 
@@ -106,10 +107,11 @@ def keep_nodes(
     return _shell_code(code)
 
 
-def _give_back(requeue: Callable[[], bool | None], say: Callable[[str], None]) -> None:
+def _give_back(requeue: Callable[[], bool | None], say: Callable[[str], None]) -> bool:
     queued = requeue()
     if queued is not None:
         say("the job's time is over: " + ("it is queued again" if queued else "it could not be queued again"))
+    return bool(queued)
 
 
 def watch_parent(pipe: int, on_death: Callable[[], None]) -> threading.Thread:

@@ -6,6 +6,7 @@ import json
 from typing import Any
 
 from hostler.backends.agents import Agents
+from hostler.backends.arrays import Array
 from hostler.backends.base import Launch, MachineInfo
 from hostler.backends.over import Over
 from hostler.backends.slurm import batch
@@ -66,6 +67,6 @@ def test_a_launch_has_the_paths_of_the_login_node() -> None:
     assert bucket.store == launch.store and bucket.logs == "/home/me/.cache/hostler/fleets/tau/logs"
     folder = as_seen_from(Launch(**{**vars(launch), "folders": {"n1": "/home/me/runs"}}), "n1")
     assert folder.store == "/home/me/runs" and folder.logs == "/home/me/runs/fleets/tau/logs"
-    words = batch.worker(Fleet("tau", "slurm"), folder, batch.Array(1, 1, 1))
+    words = batch.worker(Fleet("tau", "slurm"), folder, Array(1, 1, 1))
     assert words[:5] == ["env", "PYTHONPATH=/home/me/lib", "/usr/bin/python3", "-m", "hostler.worker"]
     assert as_seen_from(launch, "n2") == launch

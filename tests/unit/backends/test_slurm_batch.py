@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from hostler.backends import arrays as job_arrays
 from hostler.backends.base import Launch, PartlyStarted, Question
 from hostler.backends.privatefile import PrivateContent
 from hostler.backends.slurm import batch
@@ -38,17 +39,17 @@ def test_the_slurm_plan_is_word_for_word_what_is_submitted() -> None:
 
 @given(runs=st.integers(1, 5000), workers=st.integers(1, 100), limit=st.integers(1, 1000))
 def test_every_run_has_a_task_and_arrays_stay_small(runs: int, workers: int, limit: int) -> None:
-    arrays = batch.arrays(Fleet("f", "slurm", workers=workers), runs, limit)
+    arrays = job_arrays.arrays(Fleet("f", "slurm", workers=workers), runs, limit)
     assert sum(one.tasks for one in arrays) == runs and all(one.tasks <= limit for one in arrays)
     assert all(one.runs == 1 and one.at_once <= workers for one in arrays)
 
 
 @given(runs=st.integers(2, 5000))
 def test_fewer_tasks_still_take_every_run(runs: int) -> None:
-    arrays = batch.arrays(Fleet("f", "slurm", workers=8), runs)
+    arrays = job_arrays.arrays(Fleet("f", "slurm", workers=8), runs)
     while arrays:
         assert sum(one.tasks * (one.runs or 0) for one in arrays) >= runs
-        arrays = batch.fewer(arrays)
+        arrays = job_arrays.fewer(arrays)
 
 
 def test_a_job_says_whose_it_is_and_for_which_sweeps() -> None:
@@ -63,7 +64,7 @@ def test_a_job_says_whose_it_is_and_for_which_sweeps() -> None:
 
 @given(path=st.text(min_size=1))
 def test_any_path_reaches_the_worker_as_one_word(path: str) -> None:
-    script = batch.script(Fleet("f", "slurm"), Launch(store=path), batch.Array(1, 1, 1))
+    script = batch.script(Fleet("f", "slurm"), Launch(store=path), job_arrays.Array(1, 1, 1))
     command = script.split("exec ", 1)[1]
     assert shlex.split(command)[3] == path
 
@@ -75,12 +76,12 @@ def test_any_path_reaches_the_worker_as_one_word(path: str) -> None:
 ])  # fmt: skip
 def test_a_ready_made_shape_is_what_it_says(shape: str, words: list[str]) -> None:
     fleet = Fleet("f", "slurm", options={"shape": shape})
-    assert batch.options(fleet, LAUNCH, batch.Array(1, 1, 1))[-len(words) :] == words
+    assert batch.options(fleet, LAUNCH, job_arrays.Array(1, 1, 1))[-len(words) :] == words
 
 
 def test_the_runs_own_resources_count_where_the_fleet_is_silent() -> None:
     launch = Launch(store="s", resources=Resources(gpus=0.5, nodes=4))
-    words = batch.options(Fleet("f", "slurm"), launch, batch.Array(1, 1, 1))
+    words = batch.options(Fleet("f", "slurm"), launch, job_arrays.Array(1, 1, 1))
     assert words[-3:] == ["--nodes=4", "--ntasks-per-node=1", "--gres=gpu:1"]
 
 

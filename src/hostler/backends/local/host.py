@@ -13,6 +13,7 @@ from hostler.errors import HostlerError, UsageError
 class LocalHost:
     name = "local"
     comes_with_launch = False
+    again = 0
 
     def place(self) -> tuple[str, int]:
         return "", 0

@@ -9,10 +9,11 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from hostler import env
-from hostler.backends import privatefile
+from hostler.backends import arrays as job_arrays
+from hostler.backends.arrays import Array, mark, with_vault
 from hostler.backends.base import (
     Capabilities,
     Launch,
@@ -24,7 +25,6 @@ from hostler.backends.base import (
 )
 from hostler.backends.privatefile import PrivateContent
 from hostler.backends.slurm import batch, queue
-from hostler.backends.slurm.batch import Array
 from hostler.backends.slurm.queue import Listing
 from hostler.backends.slurm.reasons import in_words
 from hostler.backends.slurm.refusals import AGAIN, FEWER, SMALLER, Refusal, refusal
@@ -56,7 +56,7 @@ class SlurmBackend:
         _check_script(fleet, launch)
         if launch.secrets or launch.keys:
             launch = with_vault(fleet, launch, str(env.cache_dir()))
-        return _plan(fleet, launch, batch.arrays(fleet, launch.runs))
+        return _plan(fleet, launch, job_arrays.arrays(fleet, launch.runs))
 
     def start(self, plan: Plan) -> Sequence[WorkerInfo]:
         launch = plan.launch or Launch("")
@@ -65,7 +65,7 @@ class SlurmBackend:
         self._queue.forget()
         self._keep(plan.fleet, launch)
         try:
-            return self._submit(plan.fleet, launch, batch.arrays(plan.fleet, launch.runs))
+            return self._submit(plan.fleet, launch, job_arrays.arrays(plan.fleet, launch.runs))
         except PartlyStarted:
             raise
         except MachineError:
@@ -88,7 +88,7 @@ class SlurmBackend:
             [row.id for row in told], () if fleet.options.get("script") else ("--batch", "--signal=TERM")
         )
         if not told:
-            self.terminal.forget(batch.mark(fleet))
+            self.terminal.forget(mark(fleet))
         return [_info(fleet, row) for row in rows]
 
     def logs(self, worker: WorkerInfo) -> bytes:
@@ -115,7 +115,7 @@ class SlurmBackend:
 
     def _sweep_up(self, fleet: Fleet) -> None:
         if not self._rows(fleet):
-            self.terminal.forget(batch.mark(fleet))
+            self.terminal.forget(mark(fleet))
 
     def _submit(self, fleet: Fleet, launch: Launch, arrays: tuple[Array, ...]) -> Sequence[WorkerInfo]:
         plan, started = _plan(fleet, launch, arrays), list[WorkerInfo]()
@@ -151,10 +151,10 @@ class SlurmBackend:
     ) -> tuple[Array, ...]:
         """Arrays that the site may take instead; nothing if there are none."""
         if answer.what == FEWER:
-            return batch.fewer(arrays)
+            return job_arrays.fewer(arrays)
         largest = max(array.tasks for array in arrays)
         limit = self._array_limit() if answer.what == SMALLER else 0
-        return batch.arrays(fleet, launch.runs, limit) if 0 < limit < largest else ()
+        return job_arrays.arrays(fleet, launch.runs, limit) if 0 < limit < largest else ()
 
     def _array_limit(self) -> int:
         """How many tasks an array may have here: indices stay under MaxArraySize."""
@@ -218,14 +218,6 @@ def open_backend(fleet: Fleet | None = None) -> SlurmBackend:
 @dataclass(frozen=True)
 class SlurmPlan(Plan):
     arrays: tuple[Array, ...] = ()
-
-
-def with_vault(fleet: Fleet, launch: Launch, cache: str) -> Launch:
-    """The same with the file that its secrets will be in. Pure."""
-    if launch.vault or not (launch.secrets or launch.keys):
-        return launch
-    name = privatefile.name_of(batch.mark(fleet), launch.generation or ",".join(launch.sweeps))
-    return replace(launch, vault=f"{privatefile.FILE}{cache}/{privatefile.FOLDER}/{name}")
 
 
 def _plan(fleet: Fleet, launch: Launch, arrays: tuple[Array, ...]) -> SlurmPlan:

@@ -1,8 +1,7 @@
 """Input of `sbatch`: options as a list of words, and the script. Pure.
 
-A fleet is a job array. By default each task ends one run, retries included, and takes whichever is next; with
-`runs_per_worker` there are `workers` tasks that take so many each. Options stand on the command line, where
-any path is safe, and win over those in a script.
+A fleet is a job array (`backends/arrays.py`). Options stand on the command line, where any path is safe, and
+win over those in a script.
 """
 
 from __future__ import annotations
@@ -10,18 +9,17 @@ from __future__ import annotations
 import math
 import re
 import shlex
-from dataclasses import dataclass
 from typing import Any
 
 from hostler import env
+from hostler.backends import arrays
+from hostler.backends.arrays import NAMED, Array, mark
 from hostler.backends.base import Launch
 from hostler.spec.formats import submit_script
 from hostler.spec.job import Resources
 from hostler.spec.names import slug
 from hostler.spec.project import Fleet
 
-ARRAY = 1000  # tasks of one array: Slurm's own default allows no more
-COMMENT = 2000  # characters of sweeps' names in a job's comment
 SOONEST = 120  # seconds: Slurm starts nothing that has not a whole minute before its deadline
 NOTICE = 90  # seconds before the time limit at which the worker is told: Slurm may be a minute early
 
@@ -30,36 +28,6 @@ SHAPES = {
     "small-gpu": Resources(cpus=4, gpus=1, memory=32 * 10**9),
     "large-gpu": Resources(cpus=16, gpus=1, memory=128 * 10**9),
 }
-
-
-@dataclass(frozen=True)
-class Array:
-    """A job array: so many tasks, at most so many at a time, each of which ends so many runs."""
-
-    tasks: int
-    at_once: int
-    runs: int | None  # None: until nothing is left
-
-
-def arrays(fleet: Fleet, runs: int, limit: int = ARRAY) -> tuple[Array, ...]:
-    """The arrays of a launch. More tasks than an array may have are several arrays, one after the other."""
-    if fleet.runs_per_worker is not None or runs <= 0:
-        tasks, each = fleet.workers, fleet.runs_per_worker
-    else:
-        tasks, each = runs, 1
-    sizes = [min(limit, tasks - first) for first in range(0, tasks, limit)]
-    return tuple(Array(size, min(size, fleet.workers), each) for size in sizes)
-
-
-def fewer(given: tuple[Array, ...]) -> tuple[Array, ...]:
-    """Half of the tasks, each with twice the runs: what a site with a limit on jobs is asked next."""
-    tasks = sum(one.tasks for one in given)
-    if tasks <= 1:
-        return ()
-    half = math.ceil(tasks / 2)
-    each = given[0].runs
-    runs = None if each is None else math.ceil(each * tasks / half)
-    return (Array(half, min(half, given[0].at_once), runs),)
 
 
 def options(fleet: Fleet, launch: Launch, array: Array) -> list[str]:
@@ -94,19 +62,10 @@ def script(fleet: Fleet, launch: Launch, array: Array) -> str:
 
 
 def worker(fleet: Fleet, launch: Launch, array: Array) -> list[str]:
-    """The worker's command line, the same program as everywhere."""
-    words = ["env", f"PYTHONPATH={launch.library}"] if launch.library else []
-    words += [launch.python, "-m", "hostler.worker", launch.store, "--host", "slurm", "--billed"]
-    words += [word for sweep in launch.sweeps for word in ("--sweep", sweep)]
+    """The worker's command line."""
     nodes = _asked(fleet, launch).nodes
-    if nodes > 1 and not launch.script:  # a person's own script says itself how it is started
-        words += ["--nodes", str(nodes)]
-    if array.runs is not None:
-        words += ["--runs", str(array.runs)]
-    words += launch.terms
-    words += ["--secrets", launch.vault] if launch.vault else []
-    slots = fleet.slots if fleet.runs_per_worker is not None else 1
-    return [*words, "--slots", str(slots)] if slots is not None else words
+    several = nodes > 1 and not launch.script  # a person's own script says itself how it is started
+    return arrays.worker(fleet, launch, array, "slurm", *(["--nodes", str(nodes)] if several else []))
 
 
 def name_of(launch: Launch) -> str:
@@ -114,15 +73,10 @@ def name_of(launch: Launch) -> str:
     return slug("+".join(launch.sweeps) or "hostler", 60)
 
 
-def mark(fleet: Fleet) -> str:
-    """By which a fleet's jobs are known: names change with the runs they take."""
-    return f"hostler:{slug(fleet.scope or 'project', 60)}:{slug(fleet.name, 40)}"
-
-
 def comment(fleet: Fleet, launch: Launch) -> str:
     """The fleet's mark, and which sweeps the job is for; not which if they are too many to write down."""
     sweeps = ",".join(launch.sweeps)
-    return f"{mark(fleet)}:{sweeps}" if len(sweeps) <= COMMENT else mark(fleet)
+    return f"{mark(fleet)}:{sweeps}" if len(sweeps) <= NAMED else mark(fleet)
 
 
 def sweeps_of(fleet: Fleet, comment: str) -> tuple[str, ...] | None:

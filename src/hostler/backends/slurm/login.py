@@ -11,9 +11,10 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from hostler.backends.arrays import with_vault
 from hostler.backends.base import Capabilities, Launch, MachineInfo, Plan, Question, WorkerInfo
 from hostler.backends.over import Over
-from hostler.backends.slurm.backend import SlurmBackend, with_vault
+from hostler.backends.slurm.backend import SlurmBackend
 from hostler.remote.library_zip import sha_of
 from hostler.remote.target import parse
 from hostler.spec.project import Fleet

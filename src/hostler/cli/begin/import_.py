@@ -12,7 +12,7 @@ from typing import Any
 
 import click
 
-from hostler.cli.begin.import_file import Imported, imported, known, sweep_of, with_sweep
+from hostler.cli.begin.import_file import SCRIPTS, Imported, imported, known, sweep_of, with_sweep
 from hostler.cli.terminal import output
 from hostler.cli.terminal.ask import ask
 from hostler.errors import MachineError, MissingError, UsageError
@@ -23,7 +23,7 @@ from hostler.spec.formats.writing import to_yaml
 from hostler.spec.project import NAMES
 from hostler.spec.units import counted
 
-SUFFIXES = (".json", ".yaml", ".yml", ".sh")
+SUFFIXES = (".json", ".yaml", ".yml", *SCRIPTS)
 
 
 def command(file: Path, to: str | None, store_url: str | None, yes: bool, as_json: bool) -> int:

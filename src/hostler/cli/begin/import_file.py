@@ -11,11 +11,13 @@ from hostler.spec import space
 from hostler.spec.files.otherwords import meant
 from hostler.spec.files.parse import read_document
 from hostler.spec.files.yaml12 import Document
-from hostler.spec.formats import burst, machines
+from hostler.spec.formats import array_script, burst, machines, tasks
 from hostler.spec.formats.foreign import Foreign
 from hostler.spec.formats.reading import is_foreign, recognise
 from hostler.spec.formats.writing import to_yaml
 from hostler.spec.project import NAMES
+
+SCRIPTS = (".sh", ".sbatch", ".slurm")
 
 
 @dataclass(frozen=True)
@@ -39,15 +41,22 @@ class Imported:
 
 
 def imported(path: Path) -> Imported:
-    if path.suffix == ".sh":
+    if path.suffix in SCRIPTS:
         return _script(path)
     document = read_document(path)
     found = recognise(document, _name(path))
     if found is not None:
         return _sweep(path, document, found)
-    part = machines.recognise(document.value, path.name, lambda name: _text(path.parent / name))
+    if tasks.is_it(document.value):
+        part: machines.Machines | None = tasks.read(document.value, path.name)
+    else:
+        part = machines.recognise(document.value, path.name, lambda name: _text(path.parent / name))
     if part is None:
         raise UsageError(f"{path} is not a file of a tool that hostler knows", hint=_hint(document))
+    return _machines(path, part)
+
+
+def _machines(path: Path, part: machines.Machines) -> Imported:
     hidden = tuple(path.parent / name for name in part.hidden)
     notes = (*part.notes, *(f"{one} holds secrets: keep it out of what is uploaded" for one in hidden))
     more = {"name": _name(path), "parameters": part.parameters} if part.parameters else {}
@@ -63,13 +72,14 @@ def with_sweep(one: Imported) -> list[Imported]:
 
 def known(path: Path) -> bool:
     """Whether it is of a tool we know; what cannot be read at all is not."""
-    if path.suffix == ".sh":
-        return burst.is_it(_text(path) or "")
+    if path.suffix in SCRIPTS:
+        text = _text(path) or ""
+        return burst.is_it(text) or array_script.is_it(text)
     try:
         value = read_document(path).value
     except SpecError:
         return False
-    return is_foreign(value) or machines.is_it(value)
+    return is_foreign(value) or tasks.is_it(value) or machines.is_it(value)
 
 
 def sweep_of(path: Path, name: str) -> Imported:
@@ -85,10 +95,12 @@ def _script(path: Path) -> Imported:
     text = _text(path)
     if text is None:
         raise MissingError(f"{path} is missing or not text", hint="hostler import --help lists what it takes")
+    if array_script.is_it(text):
+        return _machines(path, array_script.read(text, path.name))
     if not burst.is_it(text):
         raise UsageError(
             f"{path} is not a script that hostler knows",
-            hint="name one that calls gcloud compute instances create; for clouDL, name its folder",
+            hint="name one with #SBATCH lines or gcloud compute instances create; for clouDL, its folder",
         )
     found = burst.read(text, lambda name: _text(path.parent / name))
     hidden = [*(path.parent / name for name in found.hidden), *([path] if found.hides_itself else [])]

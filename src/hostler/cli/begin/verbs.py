@@ -30,8 +30,8 @@ def init(**given: Any) -> int:
     """Write hostler.yaml, sweep.yaml, setup.sh and a README into a folder; nothing is overwritten.
 
     A cluster, hosts of ~/.ssh/config or credentials that it finds become a fleet in hostler.yaml, filled in
-    but switched off. --fleet slurm (or ssh, gce, kubernetes, local) adds one that is on, also to a
-    hostler.yaml that is there already.
+    but switched off. --fleet slurm (or ssh, sge, pbs, lsf, gce, kubernetes, local) adds one that is on,
+    also to a hostler.yaml that is there already.
     """
     return perform("hostler.cli.begin.init", given)
 
@@ -82,6 +82,11 @@ def import_(**given: Any) -> int:
     Weights & Biases     sweep files
     burst training       train.sh, which starts a VM by gcloud with arguments as metadata
     TensorFlow on GKE    settings.yaml
+    SkyPilot, dstack     a task
+    Kubeflow             a PyTorchJob or TrainJob
+    Slurm                a job script with #SBATCH lines; its array becomes a sweep
+    docker-compose       the service that trains
+    W&B launch           a launch config
 
     A folder becomes a project in this folder, or in TO; --store is the one that it uses. What is there
     already is overwritten only if you agree. `hostler sweep` and `plan` also take search files as they are.

@@ -55,21 +55,21 @@ def read(text: str, name: str, settings: Mapping[str, Any]) -> Pods:
     ]
     if (count := made.get("replicas")) is not None and str(count) != known.get("worker_count", str(count)):
         notes.append(f"{name} has {count} replicas; worker_count of settings.yaml is taken")
-    env, secrets, said = _environment(containers[0], name)
-    begun = _begun(containers[0], env, name)
+    env, secrets, said = environment(containers[0], name)
+    started = begun(containers[0], env, name)
     carried = ("containers", "nodeSelector", "tolerations", "serviceAccountName", "restartPolicy")
     notes += [
         *said,
-        *begun.notes,
+        *started.notes,
         *(f"{name}: {key} is not carried over" for key in pod if key not in carried),
     ]
     return Pods(
-        begun.command,
-        {**env, **begun.env},
-        tuple(dict.fromkeys([*secrets, *begun.secrets])),
-        begun.setup,
-        begun.requirements,
-        _fleet(pod, containers[0]),
+        started.command,
+        {**env, **started.env},
+        tuple(dict.fromkeys([*secrets, *started.secrets])),
+        started.setup,
+        started.requirements,
+        fleet_of(pod, containers[0]),
         tuple(dict.fromkeys(notes)),
     )
 
@@ -88,7 +88,7 @@ def _table(given: Mapping[str, Any], key: str) -> Mapping[str, Any]:
     return value if isinstance(value, Mapping) else {}
 
 
-def _environment(container: Mapping[str, Any], name: str) -> tuple[dict[str, str], list[str], list[str]]:
+def environment(container: Mapping[str, Any], name: str) -> tuple[dict[str, str], list[str], list[str]]:
     """Variables with plain values, those that are secrets, and lines for a person."""
     env, secrets, notes = dict[str, str](), list[str](), list[str]()
     given = container.get("env")
@@ -106,7 +106,7 @@ def _environment(container: Mapping[str, Any], name: str) -> tuple[dict[str, str
     return env, secrets, notes
 
 
-def _begun(container: Mapping[str, Any], env: Mapping[str, str], name: str) -> startup.Startup:
+def begun(container: Mapping[str, Any], env: Mapping[str, str], name: str) -> startup.Startup:
     """The command; the program inside a `bash -c` where that is plain."""
     words = [*_words(container.get("command")), *_words(container.get("args"))]
     words = [_VARIABLE.sub(lambda used: env.get(used[1], f"${{{used[1]}}}"), one) for one in words]
@@ -132,7 +132,7 @@ def _words(value: Any) -> Sequence[str]:
     return [str(one) for one in value] if isinstance(value, list) else []
 
 
-def _fleet(pod: Mapping[str, Any], container: Mapping[str, Any]) -> dict[str, Any]:
+def fleet_of(pod: Mapping[str, Any], container: Mapping[str, Any]) -> dict[str, Any]:
     found: dict[str, Any] = {"image": str(container["image"])} if container.get("image") else {}
     asked = {
         **_table(_table(container, "resources"), "requests"),

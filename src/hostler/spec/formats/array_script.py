@@ -1,0 +1,123 @@
+"""A job script of Slurm with `#SBATCH` lines, as a fleet, and a sweep over its array's tasks. Pure.
+
+The script itself stays the training where it is more than one plain command: each run gets the number of its
+task as `SLURM_ARRAY_TASK_ID`, as before.
+"""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Iterator
+from typing import Any
+
+from hostler.errors import SpecError
+from hostler.spec.formats import shell
+from hostler.spec.formats.machines import Machines
+from hostler.spec.names import slug
+
+TASK = "task"  # the parameter that is a task's number
+MOST = 100_000  # tasks that a sweep file names one by one
+_LINE = re.compile(r"^#SBATCH\s+(.*?)\s*(?:\s#.*)?$", re.MULTILINE)
+_ID = re.compile(r"\$\{?SLURM_ARRAY_TASK_ID\}?")
+_SHORT = {"a": "array", "p": "partition", "A": "account", "q": "qos", "C": "constraint", "t": "time"}
+_SHORT |= {"c": "cpus-per-task", "J": "job-name", "o": "output", "e": "error", "N": "nodes", "n": "ntasks"}
+_KEYS = ("partition", "account", "qos", "constraint")
+_OURS = ("output", "error", "job-name", "requeue", "open-mode", "signal")  # hostler sets these itself
+
+
+def is_it(text: str) -> bool:
+    return _LINE.search(text) is not None
+
+
+def read(text: str, name: str) -> Machines:
+    """SpecError for an array or a time that Slurm would not take."""
+    asked, notes = dict[str, str](), list[str]()
+    fleet: dict[str, Any] = {"backend": "slurm"}
+    for option, value in _options(text):
+        asked[option] = value
+    fleet |= {key: asked[key] for key in _KEYS if asked.get(key)}
+    if asked.get("time"):
+        fleet["time"] = f"{_minutes(asked['time'], name)}m"
+    tasks, at_once = _array(asked["array"], name) if "array" in asked else ([], 0)
+    fleet |= {"workers": at_once or len(tasks)} if tasks else {}
+    resources = _resources(asked, notes)
+    known = (*_KEYS, *_OURS, "time", "array", "cpus-per-task", "mem", "gres", "gpus", "nodes", "ntasks")
+    notes += [f"#SBATCH --{key}: not carried over" for key in asked if key not in (*known, "gpus-per-node")]
+    notes += [f"#SBATCH --{key}: hostler sets it itself" for key in asked if key in _OURS]
+    project = {"command": _command(text, name, bool(tasks), fleet, notes)}
+    project |= {"resources": resources} if resources else {}
+    label = slug(asked.get("partition") or "cluster")
+    project |= {"fleet": label, "fleets": {label: fleet}}
+    parameters = {TASK: tasks if len(tasks) > 1 else tasks[0]} if tasks else {}
+    return Machines("Slurm", project, tuple(dict.fromkeys(notes)), parameters=parameters)
+
+
+def _options(text: str) -> Iterator[tuple[str, str]]:
+    for line in _LINE.findall(text):
+        words = shlex.split(line, comments=True)
+        while words:
+            word = words.pop(0)
+            option, equals, value = word.lstrip("-").partition("=")
+            if not word.startswith("--"):
+                option, value, equals = _SHORT.get(word[1:2], word[1:2]), word[2:], word[2:]
+            if not equals and words and not words[0].startswith("-"):
+                value = words.pop(0)
+            yield option, value
+
+
+def _array(text: str, where: str) -> tuple[list[int], int]:
+    """Numbers of `0-9:3,12%4`, and how many run at a time; 0 for no limit."""
+    ranges, _, limit = text.partition("%")
+    tasks = list[int]()
+    for part in ranges.split(","):
+        match = re.fullmatch(r"(\d+)(?:-(\d+)(?::([1-9]\d*))?)?", part)
+        if not match or int(match[2] or match[1]) - int(match[1]) > MOST or (limit and not limit.isdigit()):
+            raise SpecError(f"--array={text} is not an array of Slurm's", "for example 0-9%4", where=where)
+        tasks += range(int(match[1]), int(match[2] or match[1]) + 1, int(match[3] or 1))
+    return tasks, int(limit or 0)
+
+
+def _minutes(text: str, where: str) -> int:
+    """`90`, `90:00`, `1:30:00`, `1-12`, `1-12:30`, `1-12:30:00`."""
+    match = re.fullmatch(r"(?:(\d+)-)?(\d+)(?::(\d+))?(?::(\d+))?", text)
+    if not match:
+        raise SpecError(f"--time={text} is not a time of Slurm's", "for example 8:00:00", where=where)
+    days, first, second, _ = (int(part or 0) for part in match.groups())
+    if match[1]:
+        return max(1, days * 1440 + first * 60 + second)
+    return max(1, first * 60 + second if match[4] else first)
+
+
+def _resources(asked: dict[str, str], notes: list[str]) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    if asked.get("cpus-per-task", "").isdigit():
+        found["cpus"] = int(asked["cpus-per-task"])
+    if size := re.fullmatch(r"(\d+)([KMGT]?)B?", asked.get("mem", ""), re.IGNORECASE):
+        found["memory"] = f"{size[1]}{size[2].upper() or 'M'}iB"
+    gpus = asked.get("gres") or asked.get("gpus") or asked.get("gpus-per-node") or ""
+    if gpus:
+        count = re.search(r"(\d+)$", gpus)
+        found["gpus"] = int(count[1]) if count else 1
+        if re.search(r"[a-z]", gpus.removeprefix("gpu").strip(":"), re.IGNORECASE):
+            notes.append(f"{gpus}: the number of GPUs is carried over; set `gres` of the fleet for the kind")
+    if asked.get("nodes", "").isdigit() and int(asked["nodes"]) > 1:
+        found["nodes"] = int(asked["nodes"])
+    if asked.get("ntasks", "1") != "1":
+        notes.append(f"#SBATCH --ntasks={asked['ntasks']}: not carried over")
+    return found
+
+
+def _command(text: str, name: str, is_array: bool, fleet: dict[str, Any], notes: list[str]) -> list[str]:
+    body = [line.strip() for line in text.splitlines() if line.strip() and not line.lstrip().startswith("#")]
+    header = [line for line in body if re.match(r"(module|source|conda|\.)\s", line)]
+    rest = [line for line in body if line not in header]
+    if len(rest) == 1:
+        line = re.sub(r"^srun\s+(?=\w*python|\./)", "", _ID.sub("HOSTLER_TASK", rest[0]))
+        if shell.is_plain(line) and (words := shell.words(line)):
+            fleet |= {"header": header} if header else {}
+            return [word.replace("HOSTLER_TASK", f"{{{TASK}}}") for word in words]
+    if not rest:
+        raise SpecError("it runs no command", "name the script of the training", where=name)
+    notes.append(f"{name} is more than one command: each run runs all of it")
+    return [*(["env", f"SLURM_ARRAY_TASK_ID={{{TASK}}}"] if is_array else []), "bash", name]

@@ -1,0 +1,306 @@
+"""Tasks of SkyPilot, dstack, Kubeflow, docker-compose and W&B launch, as a command and a fleet. Pure.
+
+Every key that has no counterpart here is a line for a person. Values that look like secrets are carried over
+by their names alone.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from hostler.errors import SpecError
+from hostler.spec.formats import private, startup, stateful_set
+from hostler.spec.formats.machines import Machines
+from hostler.spec.names import slug
+
+_OWN_VARIABLES = re.compile(r"\$\{?((?:SKYPILOT|DSTACK|PET)_\w+)")
+_CLOUDS = {"gcp": "gce", "kubernetes": "kubernetes", "k8s": "kubernetes"}
+_SPOT = {"spot": True, "on-demand": False, "auto": "prefer"}
+
+
+def is_it(value: Any) -> bool:
+    return isinstance(value, Mapping) and any(test(value) for test, _ in READERS)
+
+
+def read(value: Mapping[str, Any], where: str) -> Machines:
+    """SpecError for one that trains nothing."""
+    reader = next(reader for test, reader in READERS if test(value))
+    return reader(value, where)
+
+
+@dataclass
+class _Carried:
+    """What becomes of a task, and the lines about what does not."""
+
+    where: str
+    project: dict[str, Any] = field(default_factory=dict)
+    fleet: dict[str, Any] = field(default_factory=dict)
+    resources: dict[str, Any] = field(default_factory=dict)
+    notes: list[str] = field(default_factory=list)
+    secrets: list[str] = field(default_factory=list)
+
+    def left(self, given: Mapping[str, Any], carried: tuple[str, ...], prefix: str = "") -> None:
+        self.notes += [f"{prefix}{key}: not carried over" for key in given if key not in carried]
+
+    def variables(self, given: Any) -> None:
+        """Variables as a table, or as a list of NAME=VALUE."""
+        env = self.project.setdefault("env", {})
+        for name, value in _pairs(given):
+            if value is None or private.is_secret(name, value):
+                self.secrets.append(name)
+                self.notes.append(f"{name}: its value is not carried over: export {name}=... before a sweep")
+            else:
+                env[name] = value
+
+    def script(self, text: str, setup: str = "") -> None:
+        """The commands of a shell: the last one that runs a program is the training."""
+        if "\n---" in text or not text.strip():
+            raise SpecError("it runs no command", "name the file of the training", where=self.where)
+        self.begun(startup.read_inline("\n".join(filter(None, [setup, text])), self.where))
+        for name in dict.fromkeys(_OWN_VARIABLES.findall(text)):
+            self.notes.append(
+                f"${name}: not set here; RANK, WORLD_SIZE and MASTER_ADDR are, in a run of several nodes"
+            )
+
+    def begun(self, begun: startup.Startup) -> None:
+        self.project |= {"command": list(begun.command)} if begun.command else {}
+        setup = "; ".join(["set -e", *begun.setup])
+        self.project |= {"setup": ["bash", "-c", setup]} if begun.setup else {}
+        self.project |= {"python": {"requirements": begun.requirements}} if begun.requirements else {}
+        self.project["env"] = {**self.project.get("env", {}), **begun.env}
+        self.secrets += begun.secrets
+        self.notes += begun.notes
+
+    def machines(self, tool: str, name: Any, **more: Any) -> Machines:
+        fleet = slug(str(name or self.fleet["backend"]))
+        made = {key: value for key, value in self.project.items() if value not in ({}, [], None)}
+        made |= {"secrets": list(dict.fromkeys(self.secrets))} if self.secrets else {}
+        made |= {"resources": self.resources} if self.resources else {}
+        made |= {"fleet": fleet, "fleets": {fleet: self.fleet}}
+        return Machines(tool, made, tuple(dict.fromkeys(self.notes)), **more)
+
+
+def _sky(given: Mapping[str, Any], where: str) -> Machines:
+    made = _Carried(where)
+    made.left(given, ("name", "run", "setup", "envs", "secrets", "resources", "num_nodes", "workdir"))
+    if given.get("workdir") not in (None, "."):
+        made.notes.append(f"workdir: {given['workdir']}: put {where} there; hostler packs its own folder")
+    made.variables(given.get("envs"))
+    made.variables(dict.fromkeys(_table(given, "secrets")))
+    asked = _table(given, "resources")
+    known = ("accelerators", "cpus", "memory", "use_spot", "disk_size", "cloud", "infra", "region", "zone")
+    made.left(asked, known, "resources.")
+    infra = str(asked.get("infra") or asked.get("cloud") or "gcp").lower().split("/")
+    if infra[0] not in _CLOUDS:
+        made.notes.append(f"resources: {infra[0]} is not a platform of hostler's: the fleet is on Google's")
+    made.fleet["backend"] = _CLOUDS.get(infra[0], "gce")
+    zone = asked.get("zone") or asked.get("region") or next((one for one in infra[1:2] if one != "*"), None)
+    if made.fleet["backend"] == "gce":
+        made.fleet |= {"zones": [str(zone)]} if zone and infra[0] == "gcp" else {}
+        made.fleet |= {"spot": bool(asked["use_spot"])} if "use_spot" in asked else {}
+        made.fleet |= {"disk": f"{_count(asked['disk_size'])}GB"} if _count(asked.get("disk_size")) else {}
+        made.fleet |= {"cpus": str(asked["cpus"])} if asked.get("cpus") else {}
+        made.fleet |= {"memory": _memory(asked["memory"])} if asked.get("memory") else {}
+    _accelerators(made, asked.get("accelerators"))
+    _nodes(made, given.get("num_nodes"))
+    made.script(str(given.get("run") or ""), str(given.get("setup") or ""))
+    return made.machines("SkyPilot", given.get("name"))
+
+
+def _dstack(given: Mapping[str, Any], where: str) -> Machines:
+    made = _Carried(where)
+    made.left(given, ("type", "name", "env", "commands", "resources", "nodes", "spot_policy", "max_duration"))
+    made.variables(given.get("env"))
+    made.fleet["backend"] = "gce"
+    if given.get("spot_policy") in _SPOT:
+        made.fleet["spot"] = _SPOT[str(given["spot_policy"])]
+    asked = _table(given, "resources")
+    made.left(asked, ("gpu", "cpu", "memory", "disk"), "resources.")
+    for key, ours in (("cpu", "cpus"), ("memory", "memory")):
+        if asked.get(key):
+            made.fleet[ours] = _least(asked[key])
+    disk = asked.get("disk")
+    if size := re.match(r"\d+", str(disk.get("size") if isinstance(disk, Mapping) else disk or "")):
+        made.fleet["disk"] = f"{size[0]}GB"
+    gpu = asked.get("gpu")
+    if isinstance(gpu, Mapping):
+        made.left(gpu, ("name", "count"), "resources.gpu.")
+        gpu = f"{gpu.get('name') or ''}:{gpu.get('count') or 1}"
+    _accelerators(made, gpu)
+    _nodes(made, given.get("nodes"))
+    if given.get("max_duration") not in (None, "off"):
+        made.project["limits"] = {"time": given["max_duration"]}
+    commands = given.get("commands")
+    made.script(
+        "\n".join(str(one) for one in commands) if isinstance(commands, list) else str(commands or "")
+    )
+    return made.machines("dstack", given.get("name"))
+
+
+def _kubeflow(given: Mapping[str, Any], where: str) -> Machines:
+    made = _Carried(where)
+    spec, kind = _table(given, "spec"), str(given["kind"])
+    if kind == "TrainJob":
+        trainer = _table(spec, "trainer")
+        made.left(spec, ("trainer",), "spec.")
+        carried = ("image", "command", "args", "env", "numNodes", "numProcPerNode", "resourcesPerNode")
+        made.left(trainer, carried, "spec.trainer.")
+        container = {**trainer, "resources": _table(trainer, "resourcesPerNode")}
+        pod, nodes = dict[str, Any](), trainer.get("numNodes")
+        if (procs := _count(trainer.get("numProcPerNode"))) and procs > 1:
+            made.resources["procs_per_node"] = procs
+    else:
+        replicas = _table(spec, "pytorchReplicaSpecs")
+        made.left(spec, ("pytorchReplicaSpecs",), "spec.")
+        groups = [one for one in replicas.values() if isinstance(one, Mapping)]
+        pod = dict(_table(_table(groups[0], "template"), "spec")) if groups else {}
+        containers = pod.get("containers")
+        container = containers[0] if isinstance(containers, list) and containers else {}
+        nodes = sum(_count(one.get("replicas", 1)) or 0 for one in groups)
+        carried = ("containers", "nodeSelector", "tolerations", "serviceAccountName", "restartPolicy")
+        made.left(pod, carried, "template.spec.")
+        if len(groups) > 1:
+            made.notes.append("all replicas run the command of the first: hostler chooses who leads")
+    if not isinstance(container, Mapping) or not container:
+        raise SpecError(f"its {kind} has no container", "name the file of the workers", where=where)
+    env, secrets, notes = stateful_set.environment(container, where)
+    made.project["env"], made.secrets, made.notes = env, [*secrets], [*made.notes, *notes]
+    made.begun(stateful_set.begun(container, env, where))
+    made.fleet = {"backend": "kubernetes", **stateful_set.fleet_of(pod, container)}
+    if gpus := made.fleet.get("gpus"):
+        made.resources["gpus"] = gpus
+    metadata = _table(given, "metadata")
+    made.fleet |= {"namespace": str(metadata["namespace"])} if metadata.get("namespace") else {}
+    _nodes(made, nodes)
+    return made.machines(f"Kubeflow {kind}", metadata.get("name"))
+
+
+def _compose(given: Mapping[str, Any], where: str) -> Machines:
+    made, services = _Carried(where), _table(given, "services")
+    able = {name: one for name, one in services.items() if isinstance(one, Mapping) and one.get("command")}
+    if not able:
+        raise SpecError("no service of it has a command", "write the training's into it", where=where)
+    name = next((name for name, one in able.items() if "python" in str(one["command"])), next(iter(able)))
+    service = able[name]
+    made.notes += [f"service {one}: not carried over" for one in services if one != name]
+    made.left(given, ("services", "version", "name"))
+    made.left(service, ("command", "environment", "deploy"), f"{name}.")
+    made.variables(service.get("environment"))
+    devices = _table(_table(_table(service, "deploy"), "resources"), "reservations").get("devices")
+    for device in devices if isinstance(devices, list) else ():
+        if isinstance(device, Mapping) and "gpu" in str(device.get("capabilities")):
+            made.resources["gpus"] = _count(device.get("count")) or 1
+    command = service["command"]
+    if isinstance(command, list):
+        made.begun(stateful_set.begun({"command": command}, made.project["env"], where))
+    else:
+        made.script(str(command))
+    made.fleet["backend"] = "local"
+    return made.machines("docker-compose", name)
+
+
+def _launch(given: Mapping[str, Any], where: str) -> Machines:
+    made, overrides = _Carried(where), _table(given, "overrides")
+    made.left(given, ("overrides", "resource", "resource_args", "docker", "name", "job", "project", "entity"))
+    made.left(overrides, ("entry_point", "args", "run_config", "env"), "overrides.")
+    made.variables(overrides.get("env"))
+    command = [*_words(overrides.get("entry_point")), *_words(overrides.get("args"))]
+    if command:
+        made.begun(stateful_set.begun({"command": command}, made.project["env"], where))
+    else:
+        made.notes.append(f"job {given.get('job')}: its program is kept by W&B: name the `command`")
+    resource = str(given.get("resource") or "local-process")
+    made.fleet["backend"] = "kubernetes" if resource == "kubernetes" else "local"
+    if resource not in ("kubernetes", "local-process", "local-container"):
+        made.notes.append(f"resource: {resource} is not a platform of hostler's: the fleet is this machine")
+    args = _table(_table(given, "resource_args"), resource)
+    image = _table(given, "docker").get("docker_image")
+    if made.fleet["backend"] == "kubernetes":
+        made.fleet |= {"image": str(image)} if image else {}
+        made.fleet |= {"namespace": str(args["namespace"])} if args.get("namespace") else {}
+        made.left(args, ("namespace",), f"resource_args.{resource}.")
+    else:
+        made.left(args, (), f"resource_args.{resource}.")
+        made.notes += [f"docker.docker_image: {image}: runs use the Python of the fleet"] if image else []
+    parameters = {key: _value(value) for key, value in _table(overrides, "run_config").items()}
+    return made.machines("W&B launch", given.get("name"), parameters=parameters)
+
+
+def _value(value: Any) -> Any:
+    """A single value, which stands as one choice."""
+    return [value] if isinstance(value, (list, Mapping)) else value
+
+
+def _accelerators(made: _Carried, given: Any) -> None:
+    """`A100:4`, `{A100: 4}`, `[A100:1, L4:1]`; `:1` or `24GB` names no model."""
+    if given is None:
+        return
+    if isinstance(given, Mapping):
+        given = [f"{name}:{count}" for name, count in given.items()]
+    wishes = [str(one) for one in given] if isinstance(given, list) else [str(given)]
+    found = [re.fullmatch(r"([A-Za-z][\w-]*)?:?(\d+)?", one) for one in wishes]
+    made.notes += [f"{one}: not carried over" for one, known in zip(wishes, found, strict=True) if not known]
+    named = [f"{one[1].upper()}:{one[2] or 1}" for one in found if one and one[1]]
+    counts = [int(one[2] or 1) for one in found if one]
+    if counts:
+        made.resources["gpus"] = max(counts)
+    if made.fleet["backend"] == "gce" and named:
+        made.fleet["gpu"] = named[0] if len(named) == 1 else named
+    elif named:
+        made.notes.append(f"{named[0]}: pods are given any GPU: choose by `node_selector`")
+
+
+def _nodes(made: _Carried, given: Any) -> None:
+    if (nodes := _count(given)) and nodes > 1:
+        made.resources["nodes"] = nodes
+
+
+def _count(value: Any) -> int | None:
+    return int(str(value)) if re.fullmatch(r"[0-9]{1,6}", str(value)) else None
+
+
+def _least(value: Any) -> str:
+    """`8..` or `16GB..64GB` as at least the first."""
+    first, dots, _ = str(value).partition("..")
+    return f"{first}+" if dots else first
+
+
+def _memory(value: Any) -> str:
+    """SkyPilot's `32+` is in gigabytes."""
+    match = re.fullmatch(r"(\d+)(\+?)", str(value))
+    return f"{match[1]}GB{match[2]}" if match else str(value)
+
+
+def _pairs(given: Any) -> Iterator[tuple[str, str | None]]:
+    if isinstance(given, Mapping):
+        yield from ((str(name), None if value is None else str(value)) for name, value in given.items())
+    for one in given if isinstance(given, list) else ():
+        name, equals, value = str(one).partition("=")
+        yield name, value if equals else None
+
+
+def _words(value: Any) -> list[str]:
+    return [str(one) for one in value] if isinstance(value, list) else str(value or "").split()
+
+
+def _table(given: Mapping[str, Any], key: str) -> Mapping[str, Any]:
+    value = given.get(key)
+    return value if isinstance(value, Mapping) else {}
+
+
+READERS = (
+    (lambda given: given.get("kind") in ("PyTorchJob", "TrainJob"), _kubeflow),
+    (lambda given: given.get("type") == "task" and "commands" in given, _dstack),
+    (lambda given: isinstance(given.get("services"), Mapping) and "commands" not in given, _compose),
+    (lambda given: "overrides" in given and ("resource" in given or "job" in given), _launch),
+    (
+        lambda given: (
+            isinstance(given.get("run"), str)
+            and any(key in given for key in ("resources", "setup", "num_nodes", "envs", "file_mounts"))
+        ),
+        _sky,
+    ),
+)

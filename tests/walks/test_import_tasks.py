@@ -1,0 +1,247 @@
+"""`hostler import` of other launchers' files: what comes out is planned, and run where it can be here."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+import yaml
+
+from cli_world import World
+
+TRAIN = """
+import json, os, sys
+print(json.dumps({"step": 1, "score": len(sys.argv)}), os.environ.get("FLAVOUR"), sys.argv[1:],
+      os.environ.get("SLURM_ARRAY_TASK_ID"))
+"""
+SKY = """
+name: finetune
+workdir: .
+num_nodes: 2
+resources:
+  infra: gcp/us-central1
+  accelerators: {L4: 1}
+  cpus: 8+
+  memory: 32+
+  use_spot: true
+  disk_size: 200
+  ports: 8080
+envs: {FLAVOUR: sweet, API_KEY: sk-live-4f9a8b7c6d5e4f3a2b1c}
+file_mounts: {/data: s3://somewhere}
+setup: pip install -r requirements.txt
+run: python train.py --nodes 2
+"""
+DSTACK = """
+type: task
+name: tune
+python: "3.11"
+env: [FLAVOUR=sour, HF_TOKEN]
+commands: [pip install -r requirements.txt, python train.py --deep]
+nodes: 2
+spot_policy: auto
+max_duration: 3h
+resources: {gpu: {name: A100, count: 1, memory: 40GB}, cpu: 8.., memory: 32GB.., disk: 100GB, shm_size: 8GB}
+"""
+PYTORCHJOB = """
+apiVersion: kubeflow.org/v1
+kind: PyTorchJob
+metadata: {name: mnist, namespace: vision}
+spec:
+  runPolicy: {cleanPodPolicy: None}
+  pytorchReplicaSpecs:
+    Master:
+      replicas: 1
+      template:
+        spec:
+          hostNetwork: true
+          nodeSelector: {pool: gpus}
+          containers:
+            - name: pytorch
+              image: ghcr.io/me/mnist:1
+              command: [python, train.py, --epochs, "3"]
+              env: [{name: FLAVOUR, value: salty}]
+              resources: {limits: {nvidia.com/gpu: 1}}
+    Worker: {replicas: 3, template: {spec: {containers: [{name: pytorch, image: "ghcr.io/me/mnist:1"}]}}}
+"""
+TRAINJOB = """
+apiVersion: trainer.kubeflow.org/v1alpha1
+kind: TrainJob
+metadata: {name: llm}
+spec:
+  runtimeRef: {name: torch-distributed}
+  trainer:
+    image: ghcr.io/me/llm:2
+    numNodes: 2
+    numProcPerNode: 4
+    command: [python, train.py]
+    args: [--lr, "0.1"]
+    resourcesPerNode: {limits: {nvidia.com/gpu: 4}}
+"""
+COMPOSE = """
+services:
+  db: {image: "postgres:16"}
+  trainer:
+    image: python:3.11
+    command: python train.py --from compose
+    environment: {FLAVOUR: bitter}
+    volumes: [".:/work"]
+networks: {inner: {}}
+"""
+LAUNCH = {
+    "job": "me/vision/job-train:v3",
+    "project": "vision",
+    "resource": "local-process",
+    "resource_args": {"local-process": {"niceness": 3}},
+    "overrides": {
+        "entry_point": ["python", "train.py"],
+        "args": [],
+        "run_config": {"lr": 0.1, "layers": [8, 8]},
+    },
+    "queue": "mine",
+}
+ARRAY = """#!/bin/bash
+#SBATCH --job-name=grid
+#SBATCH -p gpu
+#SBATCH --array=1-7:3%2   # three of them
+#SBATCH --time=1-02:30
+#SBATCH --mem=4G --cpus-per-task=2
+#SBATCH --mail-type=END
+module load cuda
+srun python train.py --seed ${SLURM_ARRAY_TASK_ID}
+"""
+
+
+@pytest.fixture
+def world(tmp_path: Path) -> World:
+    made = World(tmp_path)
+    made.write("train.py", TRAIN)
+    made.write("requirements.txt", "")
+    return made
+
+
+def brought(world: World, name: str, text: str) -> tuple[dict, str]:
+    """The written project, and what was said."""
+    world.write(name, text)
+    done = world.run("import", name, "-y")
+    assert done.code == 0, done.err
+    return yaml.safe_load((world.folder / "hostler.yaml").read_text()), done.out + done.err
+
+
+def test_skypilot_task_is_a_fleet_of_spot_machines_and_a_command(world: World) -> None:
+    made, said = brought(world, "sky.yaml", SKY)
+    assert made["command"] == ["python", "train.py", "--nodes", "2"] and made["env"] == {"FLAVOUR": "sweet"}
+    fleet = made["fleets"]["finetune"]
+    assert fleet == {"backend": "gce", "zones": ["us-central1"], "spot": True, "disk": "200GB", "cpus": "8+",
+                     "memory": "32GB+", "gpu": "L4:1"}  # fmt: skip
+    assert made["resources"] == {"gpus": 1, "nodes": 2} and made["secrets"] == ["API_KEY"]
+    for line in ("resources.ports: not carried over", "file_mounts: not carried over", "API_KEY: its value"):
+        assert line in said
+    assert "sk-live" not in said + (world.folder / "hostler.yaml").read_text()
+    assert "--nodes 2" in planned(world, "API_KEY")
+
+
+def planned(world: World, *secrets: str) -> str:
+    """The plan of one run of the imported project."""
+    world.env |= dict.fromkeys(secrets, "x")
+    world.write("one.yaml", "parameters: {lr: [1]}\n")
+    done = world.run("plan", "one.yaml")
+    assert done.code == 0, done.err
+    return done.out
+
+
+def test_dstack_task_is_planned_with_its_limits(world: World) -> None:
+    made, said = brought(world, "dstack.yaml", DSTACK)
+    assert made["command"] == ["python", "train.py", "--deep"] and made["limits"] == {"time": "3h"}
+    assert made["fleets"]["tune"] == {"backend": "gce", "spot": "prefer", "cpus": "8+", "memory": "32GB+",
+                                      "disk": "100GB", "gpu": "A100:1"}  # fmt: skip
+    assert made["secrets"] == ["HF_TOKEN"] and made["env"] == {"FLAVOUR": "sour"}
+    for line in ("python: not", "resources.shm_size: not", "resources.gpu.memory: not"):
+        assert line in said
+    assert "train.py" in planned(world, "HF_TOKEN")
+
+
+@pytest.mark.parametrize(
+    ("text", "nodes", "lines"),
+    [
+        (
+            PYTORCHJOB,
+            4,
+            ["spec.runPolicy: not", "template.spec.hostNetwork: not", "hostler chooses who leads"],
+        ),
+        (TRAINJOB, 2, ["spec.runtimeRef: not carried over"]),
+    ],
+)
+def test_kubeflow_job_is_pods_of_one_run(world: World, text: str, nodes: int, lines: list[str]) -> None:
+    made, said = brought(world, "job.yaml", text)
+    [fleet] = made["fleets"].values()
+    assert fleet["backend"] == "kubernetes" and fleet["image"].startswith("ghcr.io/me/")
+    assert made["resources"]["nodes"] == nodes and made["command"][:2] == ["python", "train.py"]
+    assert all(line in said for line in lines)
+    assert "train.py" in planned(world)
+
+
+def test_compose_service_runs_here(world: World) -> None:
+    made, said = brought(world, "docker-compose.yaml", COMPOSE)
+    assert made["fleets"] == {"trainer": {"backend": "local"}}
+    for line in ("service db: not", "trainer.image: not", "trainer.volumes: not", "networks: not"):
+        assert line in said
+    done = world.run("run")
+    assert done.code == 0 and "bitter ['--from', 'compose']" in done.out, done.err
+
+
+def test_launch_config_is_a_sweep_that_runs_here(world: World) -> None:
+    made, said = brought(world, "launch.json", json.dumps(LAUNCH))
+    assert made["command"] == ["python", "train.py"]
+    assert "queue: not carried over" in said and "niceness: not carried over" in said
+    done = world.run("sweep", "-y", "--wait", "sweep.yaml")
+    assert done.code == 0, done.err
+    assert "'0.1'" in world.run("logs", "launch").out
+
+
+def test_slurm_array_becomes_a_sweep_over_its_tasks(world: World) -> None:
+    made, said = brought(world, "grid.sh", ARRAY)
+    assert made["command"] == ["python", "train.py", "--seed", "{task}"]
+    assert made["fleets"]["gpu"] == {"backend": "slurm", "partition": "gpu", "time": "1590m", "workers": 2,
+                                     "header": ["module load cuda"]}  # fmt: skip
+    assert made["resources"] == {"cpus": 2, "memory": "4GiB"}
+    assert "--mail-type: not carried over" in said and "--job-name: hostler sets it itself" in said
+    done = world.run("plan", "sweep.yaml")
+    assert done.code == 0 and "3 runs" in done.out, done.err
+
+
+def test_slurm_script_of_many_commands_gets_its_tasks_number(world: World) -> None:
+    text = "#!/bin/bash\n#SBATCH --array=4,6\nLR=$((SLURM_ARRAY_TASK_ID * 2))\npython train.py --lr $LR\n"
+    made, said = brought(world, "two.sbatch", text)
+    assert made["command"] == ["env", "SLURM_ARRAY_TASK_ID={task}", "bash", "two.sbatch"]
+    assert "each run runs all of it" in said
+    made["fleets"]["cluster"] = {"backend": "local"}
+    world.write("hostler.yaml", yaml.safe_dump(made))
+    done = world.run("sweep", "-y", "--wait", "sweep.yaml")
+    assert done.code == 0, done.err
+    logs = "".join(
+        world.run("logs", run).out for run in re.findall(r"two-\S+", world.run("status", "two").out)[:4]
+    )
+    assert "['--lr', '8']" in logs or "['--lr', '12']" in logs
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "said"),
+    [
+        ("sky.yaml", "resources: {}\nrun: ''\n", "it runs no command"),
+        ("compose.yaml", "services: {db: {image: x}}\n", "no service of it has a command"),
+        ("job.yaml", "kind: PyTorchJob\nspec: {}\n", "has no container"),
+        ("a.sh", "#SBATCH --array=x-y\npython t.py\n", "--array=x-y is not an array"),
+        ("b.sh", "#SBATCH --time=soon\npython t.py\n", "--time=soon is not a time"),
+        ("c.sh", "#SBATCH --mem=1G\n", "it runs no command"),
+        ("d.sh", "echo hello\n", "is not a script that hostler knows"),
+    ],
+)
+def test_file_that_trains_nothing_is_one_line_and_writes_nothing(
+    world: World, name: str, text: str, said: str
+) -> None:
+    world.write(name, text)
+    done = world.run("import", name, "-y")
+    assert done.code == 2 and said in done.err and "Traceback" not in done.err
+    assert not (world.folder / "hostler.yaml").exists()

@@ -1,11 +1,14 @@
 """A run's slot in a shared process: to its execution it is a process of its own.
 
 It ends when its run has left the process (`seat.json`), or with the process itself; then it gets what that
-printed last. Killing it asks the run to leave, and waits a little: others sit in the same process.
+printed last. Killing it asks the run to leave, and waits a little: others sit in the same process. One look at
+all of them (`SlotLooks`) serves whoever waits: a hundred threads that each open a file would keep each other
+from working.
 """
 
 from __future__ import annotations
 
+import math
 import os
 import signal
 import threading
@@ -21,16 +24,55 @@ from hostler.worker.process.process import Process
 from hostler.worker.run.exit import Exit
 
 LOOK = 0.05  # seconds between two looks while somebody waits
+FEW = 8  # runs that may each wake up as often as that: of more, any of them looks for all
 TAIL = 1 << 16  # bytes of what the process printed that each of its runs is told
 KILLED = "killed"  # the reason of a stop request to a run whose place is taken away
+
+
+class SlotLooks:
+    """Which runs of one process have left it: all are looked at together, at most every `LOOK` seconds."""
+
+    def __init__(self, process: Process, clock: Callable[[], float] = time.monotonic) -> None:
+        self._process, self._clock = process, clock
+        self._watched: dict[Path, threading.Event] = {}
+        self._looked = -math.inf
+        self._lock = threading.Lock()
+
+    def watch(self, seat: Path) -> threading.Event:
+        """Set once something has to be read: this file is there, or the process has ended."""
+        with self._lock:
+            return self._watched.setdefault(seat, threading.Event())
+
+    def look(self) -> None:
+        """By whoever comes first; the others find what it found."""
+        with self._lock:
+            if self._clock() - self._looked < LOOK:
+                return
+            self._looked = self._clock()
+            ended = self._process.poll() is not None
+            waiting = [(seat, event) for seat, event in self._watched.items() if not event.is_set()]
+            for seat, event in waiting:
+                if ended or seat.exists():
+                    event.set()
 
 
 class SharedSlot(Process):
     """All methods may be called from several threads."""
 
-    def __init__(self, process: Process, folder: Handoff, log: Path, others: int, left: Callable[[], None]):
-        """`log`: what the process prints. `left` is called when the place is given up."""
+    def __init__(
+        self,
+        process: Process,
+        folder: Handoff,
+        log: Path,
+        others: int,
+        left: Callable[[], None],
+        looks: SlotLooks | None = None,
+    ) -> None:
+        """`log`: what the process prints. `left` is called when the place is given up. `looks`: those of all
+        of its runs."""
         self._process, self._folder, self._log, self._left = process, folder, log, left
+        self._looks = looks or SlotLooks(process)
+        self._news = self._looks.watch(folder.seat)
         self.others = others  # runs in the same process, when it began
         self.pid, self.group = process.pid, process.group
         self.supervisor, self.supervisor_start = process.supervisor, process.supervisor_start
@@ -45,6 +87,10 @@ class SharedSlot(Process):
         return said if isinstance(said, dict) else None
 
     def poll(self) -> Exit | None:
+        self._looks.look()
+        return self._ended() if self._news.is_set() else self._exit
+
+    def _ended(self) -> Exit | None:
         with self._lock:
             if self._exit is None:
                 self._exit = self._own() or self._common()
@@ -74,7 +120,7 @@ class SharedSlot(Process):
             left = LOOK if deadline is None else deadline - time.monotonic()
             if left <= 0:
                 break
-            self._process.wait(min(left, LOOK))
+            self._news.wait(min(left, LOOK * (1 + self.others / FEW)))
         return found
 
     def signal(self, number: int) -> bool:

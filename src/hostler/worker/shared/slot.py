@@ -1,9 +1,9 @@
 """A run's slot in a shared process: to its execution it is a process of its own.
 
 It ends when its run has left the process (`seat.json`), or with the process itself; then it gets what that
-printed last. Killing it asks the run to leave, and waits a little: others sit in the same process. One look at
-all of them (`SlotLooks`) serves whoever waits: a hundred threads that each open a file would keep each other
-from working.
+printed last. Killing it asks the run to leave, and waits a little: others sit in the same process. One look
+at all of them (`SlotLooks`) serves whoever waits: a hundred threads that each open a file would keep each
+other from working.
 """
 
 from __future__ import annotations

@@ -36,6 +36,8 @@ LATE = 10.0  # seconds after which a supervisor that has not begun is given up
 class Process:
     """A running command, and every process it has started."""
 
+    others = 0  # runs that share it
+
     @classmethod
     def start(
         cls,

@@ -387,6 +387,11 @@ def make_cuda_repeatable() -> None:
     os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")
 
 
+def make_compiler_repeatable(wanted: bool) -> None:
+    """Before torch's compiler is imported, here or by its processes: whether what it makes is repeatable."""
+    os.environ["TORCHINDUCTOR_DETERMINISTIC"] = "1" if wanted else "0"
+
+
 def elastic() -> bool:
     """Whether the run may go on with another number of processes than its checkpoint has."""
     return os.environ.get(ELASTIC) == "1"

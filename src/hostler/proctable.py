@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from hostler.frozen import dataclass
@@ -102,7 +102,7 @@ def marked(mark: str, name: str) -> set[int]:
     return {int(pid) for pid in _listed() if wanted in _environment(pid).split(b"\0")}
 
 
-def below(rows: dict[int, ProcessRow], root: int) -> set[int]:
+def below(rows: Mapping[int, ProcessRow], root: int) -> set[int]:
     """Descendants of a process, by parenthood."""
     children: dict[int, list[int]] = {}
     for found in rows.values():

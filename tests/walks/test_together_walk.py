@@ -13,7 +13,7 @@ import pytest
 import hostler
 from cli_world import World, eventually
 from hostler.records.rows import Row, rows
-from hostler.records.run import control
+from hostler.records.run import control, run_details
 from hostler.store import open_store
 
 NET = """\
@@ -134,6 +134,8 @@ def test_each_grouped_run_ends_its_own_way_with_same_numbers(
         found = of(world)
         assert [row.state for row in found] == ["done", "done", "stopped", "diverged", "done", "pruned"], said
         assert [row.together for row in found] == [5] * 6 and [row.attempt for row in found] == [1] * 6
+        ran_on = [run_details.read(store, row.key).environment or {} for row in found]
+        assert all(one["packages"] for one in ran_on) and len({str(one["command"]) for one in ran_on}) == 6
         monkeypatch.setenv("HOSTLER_CACHE", str(tmp_path / "reader"))
         lengths = {
             row.index: same_curves(world, row, alone(world, tmp_path, monkeypatch, **row.params))

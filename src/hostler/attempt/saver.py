@@ -90,10 +90,12 @@ class Saver:
         say: Callable[[str], None],
         clock: Callable[[], float],
         known: TreeScan | None = None,
+        over: Callable[[], bool] = lambda: False,
     ) -> None:
-        """`known`: files that the store holds already, the whole folder unless given."""
+        """`known`: files that the store holds already, the whole folder unless given. `over`: whether the
+        process has ended, so that `final` saves what it left."""
         self.target, self._watch, self._policy = target, watch, policy
-        self._say, self._clock = say, clock
+        self._say, self._clock, self._over = say, clock, over
         found = watch.parts()
         self._saved = found.all if known is None else known
         rewritten = watch.parts(self._saved).rewritten
@@ -140,7 +142,7 @@ class Saver:
             return
         choice = self._watch.choice(found)
         due = self._hurried or self._clock() - self._last >= self._interval(found, choice)
-        if due and self._is_progress(choice):
+        if due and self._is_progress(choice) and not self._over():  # else it would be saved twice
             self._save(choice, settled=True)
 
     def hurry(self) -> float | None:

@@ -8,7 +8,7 @@ readers.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from hostler import proctable
@@ -31,9 +31,17 @@ class Usage:
     gpu_own: bool = False  # that is its own memory, not all that is in use on its devices
 
 
-def sample(pid: int, gpus: Sequence[GPU] = (), *, supervisor: int = 0, limit: int | None = None) -> Usage:
-    """The run whose leader is `pid`, with the strays its supervisor has adopted."""
-    rows = _rows(proctable.table(), pid, supervisor)
+def sample(
+    pid: int,
+    gpus: Sequence[GPU] = (),
+    *,
+    supervisor: int = 0,
+    limit: int | None = None,
+    table: Mapping[int, ProcessRow] | None = None,
+) -> Usage:
+    """The run whose leader is `pid`, with the strays its supervisor has adopted. `table`: of processes, if
+    somebody has just read one."""
+    rows = _rows(proctable.table() if table is None else table, pid, supervisor)
     rss = sum(row.rss for row in rows)
     if limit is not None and rss > limit:
         rss = sum(_own_part(row) for row in rows)
@@ -102,7 +110,7 @@ def over_memory(sample: Usage, limit: int | None) -> bool:
     return limit is not None and sample.rss > limit
 
 
-def _rows(table: dict[int, ProcessRow], pid: int, supervisor: int) -> list[ProcessRow]:
+def _rows(table: Mapping[int, ProcessRow], pid: int, supervisor: int) -> list[ProcessRow]:
     chosen = {row.pid for row in table.values() if pid in (row.pid, row.group, row.session)}
     chosen |= proctable.below(table, pid)
     if supervisor:

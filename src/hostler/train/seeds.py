@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import secrets
+import sys
 from typing import TYPE_CHECKING
 
 import torch
@@ -14,6 +15,7 @@ from hostler.train.ranks import TrainRanks
 if TYPE_CHECKING:
     from hostler.sdk.run import Run
 
+COMPILER = "torch._inductor.config"
 SEEDS = ("seed_model", "seed_training")
 
 
@@ -21,7 +23,19 @@ def make_repeatable(config: Config) -> None:
     if config.deterministic:
         env.make_cuda_repeatable()
         torch.backends.cudnn.benchmark = False
-    torch.use_deterministic_algorithms(config.deterministic, warn_only=True)
+    _use_deterministic(config.deterministic)
+
+
+def _use_deterministic(wanted: bool) -> None:
+    """`torch.use_deterministic_algorithms`, which imports torch's whole compiler to set one flag of it: five
+    seconds for a training that compiles nothing. A compiler that comes later reads that flag from its
+    variable."""
+    setter = getattr(torch._C, "_set_deterministic_algorithms", None)
+    if setter is None or COMPILER in sys.modules:
+        torch.use_deterministic_algorithms(wanted, warn_only=True)
+        return
+    env.make_compiler_repeatable(wanted)
+    setter(wanted, warn_only=True)
 
 
 def seeded(config: Config, run: Run, together: TrainRanks) -> Config:

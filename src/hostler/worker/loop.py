@@ -46,6 +46,7 @@ from hostler.worker.shared.process import SharedProcess, SharingLimits
 from hostler.worker.sweep_finisher import Lookback
 
 REGROUP = 10.0  # seconds for which a run that others shared a process with waits for them
+REST = 9  # times what a look took, until the next
 CONCLUDING = 4  # runs whose process is gone and whose end is being written; more, and no new one is taken
 
 
@@ -120,6 +121,7 @@ class Worker:
         self._busy_at = machine.clock()
         self._stays_since: float | None = None  # when it could have left, but for a holder that misses beats
         self._unsaid: dict[str, str] = {}  # by sweep: a line for the log of its next run
+        self._rests_until = -math.inf  # no look before that, unless a place becomes free
         self._timed = -math.inf  # when deadlines were last looked at
 
     def tell(self, reason: str) -> None:
@@ -188,16 +190,27 @@ class Worker:
                 if not self._takes_over():
                     return
                 continue
-            found = self._look()
+            found = self._look_unless_resting()
             self._lookback.look({execution.attempt.key.sweep for execution in self._running})
             if found and (found.taken or found.joined):
-                wait = self._m.timing.wait_min
+                wait, self._rests_until = self._m.timing.wait_min, -math.inf
                 continue
             if found and self._may_leave(found) and self._is_last_look(found):
                 return
             busy = found is None and bool(self._running)
             self._wait(self._m.timing.poll if busy else self._until_due(wait))
             wait = self._m.timing.wait_min if busy else min(wait * 1.5, self._m.timing.wait_max)
+
+    def _look_unless_resting(self) -> Found | None:
+        """While runs are here and nothing is left to take, looks take a tenth of the time: a store of many
+        runs is long to list, and whoever lists it keeps those who save from working."""
+        begun = self._m.clock()
+        if self._running and begun < self._rests_until:
+            return None
+        found = self._look()
+        now = self._m.clock()
+        self._rests_until = now + min(REST * (now - begun), self._m.timing.wait_max)
+        return found
 
     def _give_up(self, error: StoreError) -> None:
         """Save running runs on this machine and leave them to other workers, once the store is back."""
@@ -391,6 +404,7 @@ class Worker:
                 self._gave_back.add(execution)
                 if not any(self._shares(one, execution) for one in self._running):
                     self._room.give_back(execution.placement)
+                    self._rests_until = -math.inf
             if over:
                 self._bury(execution)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import zlib
 from pathlib import Path
 from typing import Any
 
@@ -31,3 +32,25 @@ def test_rows_of_a_commit_that_are_not_files_are_damaged(files: Any) -> None:
 def test_deep_header_of_tensors_is_damaged() -> None:
     with pytest.raises(DamagedError, match="header"):
         safetensors.parse(memoryview(len(DEEP).to_bytes(8, "little") + DEEP))
+
+
+@pytest.mark.parametrize("lengths", [[], [5], [3, 3, 3]])
+def test_file_is_checked_piece_by_piece(tmp_path: Path, lengths: list[int]) -> None:
+    data, pieces = b"", []
+    for number, length in enumerate(lengths):
+        piece = bytes([number]) * length
+        data, pieces = data + piece, [*pieces, (length, zlib.crc32(piece))]
+    row, path = saved_folder.FileSum("f", pieces), tmp_path / "f"
+    path.write_bytes(data)
+    saved_folder.check_file(path, row)
+    path.write_bytes(data + b"x")
+    with pytest.raises(DamagedError, match="bytes of"):
+        saved_folder.check_file(path, row)
+    path.write_bytes(data[:-1] + b"x" if data else b"y")
+    with pytest.raises(DamagedError, match=r"is not what|bytes of"):
+        saved_folder.check_file(path, row)
+
+
+def test_small_file_is_checked_without_threads(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("concurrent.futures.ThreadPoolExecutor", None)
+    saved_folder.check(memoryview(b"a"), saved_folder.FileSum("f", [(1, zlib.crc32(b"a"))]))

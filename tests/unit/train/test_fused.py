@@ -14,6 +14,7 @@ from hostler.train import loss, ranks
 from hostler.train.config import Config
 from hostler.train.fused import alike, layers, losses
 from hostler.train.fused.group import Group
+from hostler.train.fused.ride import Saves
 from hostler.train.fused.together import FusedMember, together
 from hostler.train.parts import assemble
 
@@ -331,3 +332,12 @@ def test_on_a_gpu_each_ends_as_alone(model: str) -> None:
 def test_invalid_graph_is_refused_as_it_is_alone() -> None:
     with pytest.raises(SpecError, match="cuda_graph: true, but the device is cpu"):
         Group([BASE.but(cuda_graph=True)] * 2, CPU)
+
+
+def test_group_is_saved_after_epochs_once_it_has_lasted() -> None:
+    now = [100.0]
+    saves, asked = Saves(None, clock=lambda: now[0]), Saves("epoch", clock=lambda: now[0])
+    assert asked.due(10, epoch_ended=True), "as it was asked for"
+    assert not saves.due(10, epoch_ended=True)
+    now[0] += saves._policy.least
+    assert saves.due(20, epoch_ended=True) and saves.due(20, epoch_ended=False)

@@ -6,6 +6,8 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+import pytest
+
 from hostler.records import project
 from hostler.records.run.attempt import Attempt
 from hostler.records.run.log import RunKey
@@ -48,3 +50,39 @@ def test_run_that_ends_during_a_look_is_reaped_next_time(tmp_path: Path) -> None
     assert running == [one] and not worker._room.empty
     worker._reap()
     assert running == [] and worker._room.empty and said == ["0000000-s-1: done"]
+
+
+def test_looks_that_take_long_are_rare_until_a_place_is_free(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store, now, looks = MemoryStore(), [0.0], list[float]()
+    project.ensure(store, "test", Timing())
+    machine = Machine(store, tmp_path, "session", Timing(), say=lambda line: None, clock=lambda: now[0])
+    worker, one = Worker(machine, Room(Offer(cpus=2, memory=1)), WorkerTerms()), Ending()
+
+    def slowly(self: Worker) -> None:
+        looks.append(now[0])
+        now[0] += 0.5
+
+    monkeypatch.setattr(Worker, "_look", slowly)
+
+    def at(moment: float) -> None:
+        now[0] = moment
+        worker._look_unless_resting()
+
+    at(0.0)
+    at(1.0)
+    assert looks == [0.0, 1.0], "nothing runs here: nobody is disturbed"
+    running: list[Any] = worker._running
+    running.append(one)
+    worker._room.take(one.placement)
+    at(2.0)
+    at(5.9)
+    assert looks[2:] == []
+    at(6.0)
+    assert looks[2:] == [6.0]
+    one.looks = 2
+    worker._reap()
+    running.append(Ending())
+    at(7.0)
+    assert looks[3:] == [7.0], "a place is free"

@@ -5,13 +5,14 @@ import os
 from types import SimpleNamespace
 from typing import Any
 
+from hostler import proctable
 from hostler.attempt.usage import Usage
 from hostler.worker.run.exit import Exit
 from hostler.worker.run.meter import Meter
 
 
 def meter(times: list[float], memory: int | None = None) -> Meter:
-    process: Any = SimpleNamespace(pid=os.getpid(), supervisor=0)
+    process: Any = SimpleNamespace(pid=os.getpid(), supervisor=0, table=proctable.table)
     return Meter(process, (), memory, lambda: times[0], every=10.0)
 
 

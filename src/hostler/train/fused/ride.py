@@ -177,7 +177,9 @@ class Saves:
     def __init__(self, every: float | str | None, *, clock: Callable[[], float] = time.monotonic) -> None:
         self._policy, self._clock = policy_of(every), clock
         self._schedule = Schedule(self._policy, clock, lambda line: None)
-        self._saved, self._cost = float("-inf"), 0.0
+        # a group that is through within the shortest interval would save a hundred runs for nothing
+        first = clock() + self._policy.least if every is None else float("-inf")
+        self._saved, self._cost = first, 0.0
 
     def due(self, step: int, *, epoch_ended: bool) -> bool:
         if self._schedule.due(step):

@@ -22,6 +22,7 @@ from typing import Any
 from hostler import env as environment
 from hostler import proctable
 from hostler.errors import PrepareError
+from hostler.proctable import ProcessRow
 from hostler.worker.process.group import PATIENCE, ProcessGroup
 from hostler.worker.process.spawning import Supervisors
 from hostler.worker.process.supervisor_pipes import CommandSpec, SupervisorPipes, not_started, open_line
@@ -34,6 +35,8 @@ LATE = 10.0  # seconds after which a supervisor that has not begun is given up
 
 class Process:
     """A running command, and every process it has started."""
+
+    others = 0  # runs that share it
 
     @classmethod
     def start(
@@ -84,6 +87,11 @@ class Process:
                     self._exit = self._conclude()
             return self._exit
 
+    @property
+    def over(self) -> bool:
+        """Whether it has ended, right now."""
+        return self.poll() is not None
+
     def steady(self) -> bool:
         """Whether it is alive, and no process of it was stopped or killed half way through something, as the
         kernel has it: no word of the supervisor's, which may be late. Children that exit by themselves are
@@ -92,6 +100,10 @@ class Process:
         if not rows or rows[0].start != self.group.start or not rows[0].alive or rows[0].exits:
             return False
         return not any(row.killed or row.stopped for row in rows if row.alive)
+
+    def table(self) -> dict[int, ProcessRow]:
+        """The processes of this machine, its own among them."""
+        return proctable.table()
 
     def wait(self, timeout: float | None = None) -> Exit | None:
         """Like poll, after waiting for the end at most `timeout` seconds."""

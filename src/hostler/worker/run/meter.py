@@ -76,7 +76,8 @@ class Meter:
         self._looked = self._clock()
         gpus = [gpu for gpu in nvml.gpus() if gpu.uuid in self._devices] if self._devices else []
         limit = self._memory if self._peak is None else self._peak.memory
-        found = sample(self._process.pid, gpus, supervisor=self._process.supervisor, limit=limit)
+        process = self._process
+        found = sample(process.pid, gpus, supervisor=process.supervisor, limit=limit, table=process.table())
         if self._peak:
             self._peak.take(found)
         return found

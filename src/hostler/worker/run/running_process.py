@@ -1,11 +1,13 @@
 """The process of an attempt while it runs, with all that looks after it: saver, watch, meter, rung watch.
 
 A process that is over within a moment costs no thread and no object but its log: a saver and a watch start,
-and what it runs on is written down, only for those that last.
+and what it runs on is written down, only for those that last; where many share one, for those that last
+longer.
 """
 
 from __future__ import annotations
 
+import math
 import threading
 from dataclasses import dataclass
 from typing import Any
@@ -39,6 +41,9 @@ from hostler.worker.run.tracker_feed import TrackerFeed
 from hostler.worker.run.watch import Watchman
 from hostler.worker.shared.process import SharedProcess
 from hostler.worker.shared.slot import SharedSlot
+
+FEW = 32  # runs of one process that may each be looked after as often as one alone: of more, each more rarely
+LASTS = 30.0  # seconds after which a run of many in one process has a record of its own of what it runs on
 
 
 @dataclass(frozen=True)
@@ -100,7 +105,7 @@ class RunningProcess:
             self._rungs.start()
         if process.wait(self._local.machine.timing.poll) is None:
             self._look_after(started, watchman)
-        return self._watch(process, watchman), watchman
+        return self._watch(started, watchman), watchman
 
     def record(self, started: Started) -> None:
         """Note what the process ran on in the entry that closes the attempt, if it is not written yet."""
@@ -164,7 +169,10 @@ class RunningProcess:
             guard=local.status.guard,
             others=self._leader.collector() if self._leader else None,
         )
-        return Saver(target, watch, local.job.checkpoint, say=note, clock=machine.clock)
+        return Saver(target, watch, local.job.checkpoint, say=note, clock=machine.clock, over=self._is_over)
+
+    def _is_over(self) -> bool:
+        return (process := self._process) is not None and process.over
 
     def _make_watchman(self, started: Started) -> Watchman:
         local, machine = self._local, self._local.machine
@@ -223,14 +231,19 @@ class RunningProcess:
         self._local.uploader.note(f"shares a process with {counted(others, 'other')} of its sweep")
 
     def _look_after(self, started: Started, watchman: Watchman) -> None:
-        """It lasts: watch it, save what it saves, write down what it runs on; that is tried once, as the
-        process must be watched."""
-        local, machine = self._local, self._local.machine
+        """It lasts: watch it, save what it saves, write down what it runs on."""
+        local = self._local
         self._lasts = True
         self._note_rested(self._rested)
         dead_attempt.remember(local, started.process)
         watchman.start()
         started.saver.start(min(1.0, max(0.05, local.job.checkpoint.every / 4)))
+        if not started.process.others:
+            self._record_now(started)
+
+    def _record_now(self, started: Started) -> None:
+        """Tried once, as the process must be watched: else the attempt's last entry says it."""
+        local, machine = self._local, self._local.machine
         try:
             machine.surroundings.write(machine.store, local.attempt, started.command, machine.clock())
             self._recorded = True
@@ -243,9 +256,12 @@ class RunningProcess:
         if self._lasts:
             handoff.write(self._local.folder.rested, rested)
 
-    def _watch(self, process: Process, watchman: Watchman) -> Exit:
+    def _watch(self, started: Started, watchman: Watchman) -> Exit:
         """Until the process has exited: upload, look after limits, pass a stop request on."""
         local, machine, uploader = self._local, self._local.machine, self._local.uploader
+        process = started.process
+        unrecorded = machine.clock() + LASTS if process.others else math.inf
+        pace = machine.timing.poll * (1 + process.others / FEW)
         memory, every = local.job.resources.memory, machine.timing.usage
         meter = Meter(process, local.placement.devices, memory, machine.clock, every, local.peak)
         while (exit := process.poll()) is None:
@@ -264,7 +280,10 @@ class RunningProcess:
                 watchman.weigh(use)
                 if values := meter.metrics(use):
                     uploader.add(Point(uploader.steps, machine.wall(), values))
-            process.wait(machine.timing.poll)
+            if machine.clock() >= unrecorded:
+                unrecorded = math.inf
+                self._record_now(started)
+            process.wait(pace)
         local.cost.exited()
         if local.peak:
             local.peak.end(exit)

@@ -65,7 +65,7 @@ class Surroundings:
     def _of(self, exe: str, now: float) -> Record:
         with self._lock:
             at, facts = self._facts.get(exe, (0.0, {}))
-            if not facts or not 0 <= now - at < FRESH:
+            if not facts or now - at >= FRESH:  # newer ones than asked for will do
                 facts = _look(exe)
                 self._facts[exe] = now, facts
             return facts

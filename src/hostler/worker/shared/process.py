@@ -22,7 +22,7 @@ from hostler.records.run.state import RunState
 from hostler.spec import together
 from hostler.spec.job import Job
 from hostler.worker.process.process import Process
-from hostler.worker.shared.slot import SharedSlot
+from hostler.worker.shared.slot import SharedSlot, SlotLooks
 
 PATIENCE = 30.0  # seconds that those who are ready wait for the next one
 
@@ -63,6 +63,7 @@ class SharedProcess:
         self._aboard: set[str] = set()
         self._open = set(self._awaited)  # who may still need a folder
         self._process: Process | None = None
+        self._looks: SlotLooks | None = None
         self._departed = False
         self._error: HostlerError | OSError | None = None
         self._folders = [folder]
@@ -83,7 +84,10 @@ class SharedProcess:
                 raise self._error
             assert self._process is not None
             log, others = self._folder / "output.log", len(self._here) - 1
-            return SharedSlot(self._process, Handoff(given["folder"]), log, others, lambda: self._leave(run))
+            assert self._looks is not None
+            return SharedSlot(
+                self._process, Handoff(given["folder"]), log, others, lambda: self._leave(run), self._looks
+            )
 
     def _left(self) -> float:
         """Seconds in which another one has to come."""
@@ -133,6 +137,7 @@ class SharedProcess:
                 folder=self._folder,
                 log=self._folder / "output.log",
             )
+            self._looks = SlotLooks(self._process)
         except (HostlerError, OSError) as error:
             self._error = error
         self._changed.notify_all()

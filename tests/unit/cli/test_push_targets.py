@@ -1,0 +1,35 @@
+"""Places of `hostler push`, without a hub."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from hostler.cli.hubs.targets import _Bucket, target
+from hostler.errors import UsageError
+
+
+def test_store_gets_every_file_and_names_those_it_replaces(tmp_path: Path) -> None:
+    (tmp_path / "made" / "curves").mkdir(parents=True)
+    (tmp_path / "made" / "README.md").write_text("card")
+    (tmp_path / "made" / "curves" / "acc.svg").write_text("<svg/>")
+    names = ["README.md", "curves/acc.svg"]
+    bucket = _Bucket(str(tmp_path / "bucket"), "a bucket")
+    assert bucket.there(names) == []
+    bucket.push(tmp_path / "made", names, "")
+    assert bucket.there(names) == names
+    assert (tmp_path / "bucket" / "curves" / "acc.svg").read_text() == "<svg/>"
+
+
+def test_folder_whose_link_leads_out_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "here").mkdir()
+    (tmp_path / "here" / "curves").symlink_to("/tmp")
+    with pytest.raises(UsageError, match="leads out"):
+        target(str(tmp_path / "here"), public=False).there(["curves/acc.svg"])
+
+
+@pytest.mark.parametrize("word", ["hf://model", "hf://a/b/c", "hf://../x", "hf://a/b..c", "hf://"])
+def test_word_that_is_not_a_model_of_the_hub_is_refused(word: str) -> None:
+    with pytest.raises(UsageError, match="not a model of the hub"):
+        target(word, public=False)

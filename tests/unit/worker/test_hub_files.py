@@ -1,0 +1,74 @@
+"""Data of a hub: addresses, and a token that stays with the hub."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+import pytest
+
+from hostler.errors import PrepareError
+from hostler.worker.prepare import hub_files
+
+
+@pytest.mark.parametrize(
+    ("url", "expected"),
+    [
+        ("hf://me/model", ("models", "me/model", "main", "")),
+        ("hf://me/model@v1/a/b.bin", ("models", "me/model", "v1", "a/b.bin")),
+        ("hf://datasets/me/set/train/", ("datasets", "me/set", "main", "train/")),
+    ],
+)
+def test_address_of_the_hub_is_taken_apart(url: str, expected: tuple[str, ...]) -> None:
+    assert hub_files.parse(url) == expected
+
+
+@pytest.mark.parametrize("url", ["hf://model", "hf://", "hf://me/model/../../x", "hf://../x/y"])
+def test_address_that_is_not_of_the_hub_is_refused(url: str) -> None:
+    with pytest.raises(PrepareError, match="not an address of the hub"):
+        hub_files.parse(url)
+
+
+SEEN: list[tuple[str, str | None]] = []
+
+
+class _Redirecting(BaseHTTPRequestHandler):
+    to = ""
+
+    def log_message(self, *given: object) -> None: ...
+
+    def do_GET(self) -> None:
+        SEEN.append((self.path, self.headers.get("Authorization")))
+        following = {"/m/x/resolve/main/a": "/home", "/home": f"{type(self).to}/away"}.get(self.path)
+        self.send_response(302 if following else 200)
+        if following:
+            self.send_header("Location", following)
+        body = b"" if following else b"weights"
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+
+@pytest.fixture
+def places() -> Iterator[tuple[str, str]]:
+    servers = [ThreadingHTTPServer(("127.0.0.1", 0), _Redirecting) for _ in range(2)]
+    urls = [f"http://127.0.0.1:{server.server_port}" for server in servers]
+    _Redirecting.to = urls[1]
+    for server in servers:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+    yield urls[0], urls[1]
+    for server in servers:
+        server.shutdown()
+        server.server_close()
+
+
+def test_token_stays_with_the_hub_when_it_sends_us_on(
+    places: tuple[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HF_ENDPOINT", places[0])
+    monkeypatch.setenv("HF_TOKEN", "t0ken")
+    hub_files.fetch("hf://m/x/a", tmp_path, "a")
+    assert (tmp_path / "a").read_bytes() == b"weights"
+    assert SEEN == [("/m/x/resolve/main/a", "Bearer t0ken"), ("/home", "Bearer t0ken"), ("/away", None)]

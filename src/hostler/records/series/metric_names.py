@@ -45,6 +45,10 @@ NOISE = _words(
     worker node job id year line exit code"""
 )
 
+LINKS = _words(
+    "after and at below by for from in is of on or over since than to vs was with"
+)  # words of prose
+
 
 class Reading(NamedTuple):
     """Metrics of a line. `step`: the line's own; None: counted. `restarts`: the step is a bar's, and begins

@@ -25,6 +25,7 @@ from typing import NamedTuple
 from hostler.records.series.metric_names import (
     END,
     FLOAT,
+    LINKS,
     NOISE,
     NUMBER,
     PHASES,
@@ -208,12 +209,17 @@ class _Line:
 
     def _needs_no_sign(self, match: re.Match[str], words: list[str]) -> bool:
         """Whether a name may stand before its value without a sign between them: beside a step, between bars,
-        or all by itself if it can only be a variable's, like test_score."""
+        or all by itself if it can only be a variable's, like test_score. Any name may after a metric, as in
+        `Episode 10, reward 23.0, epsilon 0.3`."""
         name = " ".join(words)
         if self._is_stepped or self._barred:
-            return words[0] in (*NOISE, "lr", "mfu") or is_rate(name) or is_metric(name, weak=True)
+            known = words[0] in (*NOISE, "lr", "mfu") or is_rate(name) or is_metric(name, weak=True)
+            return known or (self._is_stepped and self._holds_metric() and words[0] not in LINKS)
         is_all = match.start() == self._begin and match.end() == len(self._text)
         return is_all and "_" in name and is_metric(name) and bool(FLOAT.search(match["value"] or ""))
+
+    def _holds_metric(self) -> bool:
+        return any(is_metric(name) for name, _ in self._found)
 
     @property
     def _is_stepped(self) -> bool:

@@ -85,14 +85,16 @@ torchvision_here.watch()
 from hostler.train import experiment, step
 from hostler.trainer import experiment_generator
 torch.set_num_threads(1)
-config, steps = json.loads(sys.argv[1]), json.loads(sys.argv[2])
+config, places = json.loads(sys.argv[1]), json.loads(sys.argv[2])
 for word, module in {"hf/": "transformers.models.gpt2.modeling_gpt2", "clip/": "open_clip"}.items():
     if config["model"].startswith(word):
         importlib.import_module(module)
 go = step.Step.__call__
-for last in [*steps, None]:
+for number, place, last in [(n, p, last) for n, p in enumerate(places) for last in [*p["steps"], None]]:
     pid = os.fork()
     if pid == 0:
+        os.chdir(place["folder"])
+        os.environ["HOSTLER_CACHE"] = place["cache"]
         done = 0
         def call(self, *given):
             global done
@@ -101,26 +103,37 @@ for last in [*steps, None]:
                 os.kill(os.getpid(), signal.SIGKILL)
             return go(self, *given)
         step.Step.__call__ = call
-        for row in experiment_generator(config, name="it"):
+        for row in experiment_generator({**config, "output_dir": place["out"]}, name="it"):
             pass
         sys.exit(0)
     _, status = os.waitpid(pid, 0)
-    print("\\nend", "killed" if os.WIFSIGNALED(status) else os.waitstatus_to_exitcode(status), flush=True)
+    end = "killed" if os.WIFSIGNALED(status) else os.waitstatus_to_exitcode(status)
+    print("\\nend", number, end, flush=True)
 """
 
 
-def train(world: World, where: Path, config: dict[str, object], steps: list[int]) -> list[str]:
-    """How each attempt ended."""
-    world.write("own.py", OWN)
-    world.write("driver.py", DRIVER)
-    given = json.dumps({**config, "output_dir": str(where)})
-    path = os.pathsep.join([world.env["PYTHONPATH"], str(Path(__file__).parents[1])])
+def train(worlds: list[World], config: dict[str, object], steps: list[list[int]]) -> list[list[str]]:
+    """How each attempt ended, in each world."""
+    for world in worlds:
+        world.write("own.py", OWN)
+    here = worlds[0]
+    here.write("driver.py", DRIVER)
+    places = [
+        {
+            "folder": str(w.folder),
+            "cache": w.env["HOSTLER_CACHE"],
+            "out": str(w.folder.parent / "out"),
+            "steps": s,
+        }
+        for w, s in zip(worlds, steps, strict=True)
+    ]
+    path = os.pathsep.join([here.env["PYTHONPATH"], str(Path(__file__).parents[1])])
     short = tempfile.gettempdir()  # loader processes send batches by sockets there, whose names must be short
-    said = world.folder / "said"  # no pipe: loader processes of a killed training may hold it for long
+    said = here.folder / "said"  # no pipe: loader processes of a killed training may hold it for long
     with open(said, "w") as out:
         driver = subprocess.Popen(
-            [sys.executable, "driver.py", given, json.dumps(steps)],
-            cwd=world.folder, env={**world.env, "TMPDIR": short, "PYTHONPATH": path},
+            [sys.executable, "driver.py", json.dumps(config), json.dumps(places)],
+            cwd=here.folder, env={**here.env, "TMPDIR": short, "PYTHONPATH": path},
             stdout=out, stderr=subprocess.STDOUT, start_new_session=True,
         )  # fmt: skip
         try:
@@ -128,8 +141,9 @@ def train(world: World, where: Path, config: dict[str, object], steps: list[int]
         finally:
             with suppress(ProcessLookupError):
                 os.killpg(driver.pid, signal.SIGKILL)
-    ends = [line.split()[1] for line in said.read_text().splitlines() if line.startswith("end ")]
-    assert ends[-1] == "0", said.read_text()
+    lines = [line.split() for line in said.read_text().splitlines() if line.startswith("end ")]
+    ends = [[end for _, number, end in lines if number == str(n)] for n in range(len(worlds))]
+    assert all(one[-1] == "0" for one in ends), said.read_text()
     return ends
 
 
@@ -157,9 +171,9 @@ def test_gpu_weights_are_bit_exact_after_kills_at_five_steps(
 def exact(tmp_path: Path, name: str, kills: int, **more: object) -> None:
     config, chance = {**COMMON, **TRAININGS[name], **more}, random.Random(name)
     calm, killed = tmp_path / "calm", tmp_path / "killed"
-    assert train(World(calm), calm / "out", config, []) == ["0"]
     steps = [chance.randint(2, 20) for _ in range(kills)]
-    ends = train(World(killed), killed / "out", config, steps)
+    undisturbed, ends = train([World(calm), World(killed)], config, [[], steps])
+    assert undisturbed == ["0"]
     assert ends.count("killed") == kills or ends.count("0") > 1
     assert ends.count("killed") >= min(kills, 3), ends
     assert (calm / "out/model.safetensors").read_bytes() == (killed / "out/model.safetensors").read_bytes()

@@ -15,6 +15,7 @@ RUNS, STEPS = 12, 30
 
 
 @pytest.mark.soak
+@pytest.mark.timeout(900)
 def test_late_sweep_gets_more_machines_within_its_money(tmp_path: Path) -> None:
     with cloud(tmp_path, scale=1, pace=PACE) as world:
         fleet = {"backend": "gce", "project": world.gce.project, "zones": ["us-central1-a"], "price": 6.0}

@@ -9,6 +9,7 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -19,9 +20,9 @@ from hostler.backends.project_file import load_sweep
 from hostler.cli import here
 from hostler.cli.look import wait
 from hostler.cli.run import forecast, pricing
-from hostler.cli.run.fleet_pick import chosen_launcher, fleet_names
+from hostler.cli.run.fleet_pick import chosen_launcher
 from hostler.cli.run.pricing import Outlay
-from hostler.cli.run.targeted import capped, sweep_target, targeted
+from hostler.cli.run.targeted import Targeted, capped, sweep_target, targeted
 from hostler.cli.terminal import halted, output
 from hostler.cli.terminal.ask import ask, ask_text, asked
 from hostler.errors import UsageError
@@ -38,7 +39,7 @@ from hostler.records.run import control
 from hostler.records.run.log import RunKey
 from hostler.records.series.logs import LogReader
 from hostler.records.sweep import concurrency, sweeps, target
-from hostler.simulate import times
+from hostler.spec.files.sweepfile import SweepFile
 from hostler.spec.formats import submit_script
 from hostler.spec.job import Budget, Job
 from hostler.spec.names import slug
@@ -66,10 +67,6 @@ class _SweepChanges:
 def command(
     file: Path,
     on: str | None,
-    by: str | None,
-    under: float | None,
-    preempt: tuple[str, ...],
-    run_time: str | None,
     script: Path | None,
     resubmit: bool,
     rerun: str | None,
@@ -85,6 +82,7 @@ def command(
     yes: bool,
     store_url: str | None,
     as_json: bool,
+    **target_words: Any,
 ) -> int:
     """Run every configuration of a sweep file; the same file again submits what is new in it."""
     given = load_sweep(file, here.project(), program=_program(script) if script else None)
@@ -93,16 +91,11 @@ def command(
     job, together = offered(draft_sweep(given), given.project.root, limit)
     store = here.open_at(url)
     job = as_stored(store, job)
-    wish = sweep_target(by, under, preempt, times.times(run_time, "--run-time") if run_time else None)
-    job = capped(job, wish) if wish else job
-    if init_from:
-        job, project = begin_from(init_from, job, given.project, store)
-        given = replace(given, project=project)
+    wish = sweep_target(**target_words)
+    job = capped(job, wish)
+    job, given = _begun(init_from, job, given, store)
     found = preview.look(store, job, code_mark(store, given.project, [job.file]), anew=overwrite)
-    aim = None
-    if wish is not None:
-        _check_target(script, no_start=no_start)
-        aim = targeted(store, given.project, url, fleet_names([on or ""]), job, found.open, wish)
+    aim = targeted(store, given.project, url, on, job, found.open, wish, apart=script or no_start)
     workers = aim.workers if aim else chosen_launcher(store, given.project, url, on, job, script=script)
     workers = workers if no_start else workers.prepared(store)
     workers = replace(workers, take_back=lambda question: all_or_none or (not yes and asked(question)))
@@ -114,12 +107,9 @@ def command(
     check_told(job.notify.to)
     named = on is not None or script is not None or aim is not None
     _check_money(store, found, costs, no_start=no_start, always=named, again=resubmit)
-    _announce(found, workers, costs, together, priced=not no_start)
-    for line in aim.lines if aim else ():
-        click.echo(f"  {line}", err=True)
+    _announce(found, workers, costs, together, aim, priced=not no_start)
     forecast.say_notes(given.notes)
-    if found.twins and not reuse and not yes:
-        reuse = ask("Take the results of those that finished in other sweeps?", yes=False)
+    reuse = reuse or _takes_results(found, yes=yes)
     wishes = _SweepChanges(overwrite, resubmit, rerun is not None, reuse, yes)
     if not _agreed(found, wishes):
         click.echo("hostler: nothing was submitted", err=True)
@@ -138,10 +128,17 @@ def command(
     return code
 
 
-def _check_target(script: Path | None, *, no_start: bool) -> None:
-    if script is not None or no_start:
-        other = "-s" if script else "--no-start"
-        raise UsageError(f"--by and --under choose workers: {other} cannot be combined with them")
+def _begun(init_from: str | None, job: Job, given: SweepFile, store: Store) -> tuple[Job, SweepFile]:
+    """The sweep whose runs begin from what another run has left."""
+    if not init_from:
+        return job, given
+    job, project = begin_from(init_from, job, given.project, store)
+    return job, replace(given, project=project)
+
+
+def _takes_results(found: Outlook, *, yes: bool) -> bool:
+    asks = bool(found.twins) and not yes
+    return asks and ask("Take the results of those that finished in other sweeps?", yes=False)
 
 
 def _program(script: Path) -> tuple[str, ...] | None:
@@ -153,10 +150,16 @@ def _program(script: Path) -> tuple[str, ...] | None:
     return found.words() if found else None
 
 
-def _announce(found: Outlook, workers: Launcher, costs: Outlay, together: str, *, priced: bool) -> None:
+def _announce(
+    found: Outlook, workers: Launcher, costs: Outlay, together: str, aim: Targeted | None, *, priced: bool
+) -> None:
     """Say what will be submitted, and its price if workers are started."""
-    lines = forecast.lines(found, workers.fleet, costs.asked.price.worker, together)
-    click.echo("\n".join([*lines, *(pricing.lines(costs) if priced else ())]), err=True)
+    lines = [*forecast.lines(found, workers.fleet, costs.asked.price.worker, together)]
+    lines += [
+        *(pricing.lines(costs) if priced else ()),
+        *(f"  {line}" for line in (aim.lines if aim else ())),
+    ]
+    click.echo("\n".join(lines), err=True)
 
 
 def _print_result(found: Outlook, workers: Launcher, costs: Outlay, together: str, **done: object) -> None:

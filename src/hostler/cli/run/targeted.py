@@ -6,13 +6,16 @@ import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
+from pathlib import Path
 
+from hostler.cli.run.fleet_pick import fleet_names
 from hostler.errors import UsageError
 from hostler.fleet.launcher import Launcher, sweep_launcher
 from hostler.records import project as projects
 from hostler.records.run import heartbeats
 from hostler.records.sweep.target import Target
 from hostler.settings import Timing
+from hostler.simulate import times
 from hostler.simulate.fleets import Setting
 from hostler.simulate.study import Study, StudyOptions, seeds_for, study
 from hostler.simulate.target_choice import Choice, SizedFleet, boot_of, choose, sizes
@@ -61,13 +64,13 @@ class Targeted:
 def sweep_target(
     by: str | None,
     under: float | None,
-    rates: Sequence[str] = (),
-    run_time: VaryingSeconds | None = None,
+    preempt: Sequence[str] = (),
+    run_time: str | None = None,
     now: datetime | None = None,
 ) -> SweepTarget | None:
     """UsageError for a moment that has passed, or is none; None where nothing is asked for."""
     if by is None and under is None:
-        if rates or run_time:
+        if preempt or run_time:
             raise UsageError(
                 "--preempt and --run-time are for --by and --under", hint="hostler simulate has them"
             )
@@ -82,12 +85,13 @@ def sweep_target(
         raise UsageError(f"--by {by}: that was {ago} ago", hint=LIKE)
     if under is not None and not under > 0:
         raise UsageError(f"--under {under:g}: the money must be above 0", hint="for example --under 50")
-    return SweepTarget(when, under, now, tuple(rates), run_time)
+    length = times.times(run_time, "--run-time") if run_time else None
+    return SweepTarget(when, under, now, tuple(preempt), length)
 
 
-def capped(job: Job, wish: SweepTarget) -> Job:
+def capped(job: Job, wish: SweepTarget | None) -> Job:
     """The job with the money as its budget: every launch for it keeps that."""
-    if wish.under is None:
+    if wish is None or wish.under is None:
         return job
     own = job.budget.cost
     cost = wish.under if own is None else min(own, wish.under)
@@ -96,9 +100,23 @@ def capped(job: Job, wish: SweepTarget) -> Job:
 
 
 def targeted(
-    store: Store, project: Project, url: str, names: Sequence[str], job: Job, runs: int, wish: SweepTarget
-) -> Targeted:
-    """UsageError with the two nearest that can be, where the wish cannot."""
+    store: Store,
+    project: Project,
+    url: str,
+    on: str | None,
+    job: Job,
+    runs: int,
+    wish: SweepTarget | None,
+    *,
+    apart: Path | bool,
+) -> Targeted | None:
+    """UsageError with the two nearest that can be, where the wish cannot; None without a wish, or a run that
+    is open. `apart`: its workers are started in another way."""
+    if wish is None or not runs:
+        return None
+    if apart:
+        raise UsageError("--by and --under choose workers: -s and --no-start cannot be combined with them")
+    names = fleet_names([on or ""])
     launchers = [sweep_launcher(project, url, name, job.parallel) for name in names or _all(project)]
     timing = projects.agreed(store, projects.timing_of(url))
     options = StudyOptions(preempt=wish.rates, run_time=wish.run_time)

@@ -31,6 +31,7 @@ from hostler.records.rows import rows
 NAME = "mixed"
 FAKETIME = "/usr/lib/x86_64-linux-gnu/faketime/libfaketimeMT.so.1"
 BROKEN = Path(__file__).parent / "broken_disk"
+TRY_AGAIN = 75  # exit code of a command whose store does not answer
 CLOCKS = 2  # workers with a wrong clock, at most, at a time
 
 # Saves after every third step, sleeps where it can be hit; its weights follow from all its steps.
@@ -166,7 +167,10 @@ class Mixer:
         (self.farm.code / "hostler.yaml").write_text(f"name: farm\nstore: {self.farm.url}\n")
         (self.farm.code / "train.py").write_text(SCRIPT)
         self.farm.write_sweep(self.runs)
-        done = self._said("sweep", str(self.farm.sweep_file), "--no-start", "-y")
+        for _ in range(10):  # a busy server's "try again" is followed: no fault has happened yet
+            done = self._said("sweep", str(self.farm.sweep_file), "--no-start", "-y")
+            if done != TRY_AGAIN:
+                break
         assert done == 0, self.history.history.path.read_text()[-1000:]
 
     def carry_out(self, deeds: Sequence[Deed], seconds: float) -> None:

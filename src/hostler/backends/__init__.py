@@ -19,6 +19,7 @@ terminal.py      commands of a backend, typed on this machine
 over.py          commands of a backend, typed on another machine
 fetch.py         HTTP requests of a machine's first program; objects of Google's storage
 store_check.py   opens the store with the worker's client before a worker starts
+answer_form.py   the form of a platform's answers: fields and their types
 metadata.py      Google's metadata server, asked from a VM or a pod
 agents.py        asks `worker/agent.py` on each machine of a fleet
 local/           background processes of this machine

@@ -10,6 +10,7 @@ import pytest
 import yaml
 
 from cli_world import World
+from hostler.backends.project_file import load_project
 
 TRAIN = """
 import json, os, sys
@@ -143,12 +144,21 @@ def test_skypilot_task_is_a_fleet_of_spot_machines_and_a_command(world: World) -
 
 
 def planned(world: World, *secrets: str) -> str:
-    """The plan of one run of the imported project."""
+    """The plan of one run of the imported command here; a fleet elsewhere is parsed, and wants a bucket."""
+    project = load_project(world.folder / "hostler.yaml")
+    assert project.fleets and "name a bucket" in world.run("import", project_file(world), "-").err
+    made = yaml.safe_load((world.folder / "hostler.yaml").read_text())
+    world.write("hostler.yaml", yaml.safe_dump({**made, "fleet": "x", "fleets": {"x": {"backend": "local"}}}))
     world.env |= dict.fromkeys(secrets, "x")
     world.write("one.yaml", "parameters: {lr: [1]}\n")
     done = world.run("plan", "one.yaml")
     assert done.code == 0, done.err
     return done.out
+
+
+def project_file(world: World) -> str:
+    """The file that was imported."""
+    return next(name for name in ("sky.yaml", "dstack.yaml", "job.yaml") if (world.folder / name).exists())
 
 
 def test_dstack_task_is_planned_with_its_limits(world: World) -> None:

@@ -79,6 +79,10 @@ class _Carried:
         made = {key: value for key, value in self.project.items() if value not in ({}, [], None)}
         made |= {"secrets": list(dict.fromkeys(self.secrets))} if self.secrets else {}
         made |= {"resources": self.resources} if self.resources else {}
+        if self.fleet["backend"] != "local":
+            self.notes.append(
+                "store: not in it: name a bucket that its machines reach (store: gs://bucket/runs)"
+            )
         made |= {"fleet": fleet, "fleets": {fleet: self.fleet}}
         return Machines(tool, made, tuple(dict.fromkeys(self.notes)), **more)
 

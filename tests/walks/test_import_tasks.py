@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import json
-import re
 from pathlib import Path
 
 import pytest
 import yaml
 
+import hostler
 from cli_world import World
+from hostler.backends.project_file import load_project
 
 TRAIN = """
 import json, os, sys
-print(json.dumps({"step": 1, "score": len(sys.argv)}), os.environ.get("FLAVOUR"), sys.argv[1:],
-      os.environ.get("SLURM_ARRAY_TASK_ID"))
+seen = int(os.environ.get("SLURM_ARRAY_TASK_ID", 0))
+print(json.dumps({"step": 1, "score": len(sys.argv), "seen": seen}))
+print(os.environ.get("FLAVOUR"), sys.argv[1:])
 """
 SKY = """
 name: finetune
@@ -143,12 +145,21 @@ def test_skypilot_task_is_a_fleet_of_spot_machines_and_a_command(world: World) -
 
 
 def planned(world: World, *secrets: str) -> str:
-    """The plan of one run of the imported project."""
+    """The plan of one run of the imported command here; a fleet elsewhere is parsed, and wants a bucket."""
+    project = load_project(world.folder / "hostler.yaml")
+    assert project.fleets and "name a bucket" in world.run("import", project_file(world), "-").err
+    made = yaml.safe_load((world.folder / "hostler.yaml").read_text())
+    world.write("hostler.yaml", yaml.safe_dump({**made, "fleet": "x", "fleets": {"x": {"backend": "local"}}}))
     world.env |= dict.fromkeys(secrets, "x")
     world.write("one.yaml", "parameters: {lr: [1]}\n")
     done = world.run("plan", "one.yaml")
     assert done.code == 0, done.err
     return done.out
+
+
+def project_file(world: World) -> str:
+    """The file that was imported."""
+    return next(name for name in ("sky.yaml", "dstack.yaml", "job.yaml") if (world.folder / name).exists())
 
 
 def test_dstack_task_is_planned_with_its_limits(world: World) -> None:
@@ -220,10 +231,8 @@ def test_slurm_script_of_many_commands_gets_its_tasks_number(world: World) -> No
     world.write("hostler.yaml", yaml.safe_dump(made))
     done = world.run("sweep", "-y", "--wait", "sweep.yaml")
     assert done.code == 0, done.err
-    logs = "".join(
-        world.run("logs", run).out for run in re.findall(r"two-\S+", world.run("status", "two").out)[:4]
-    )
-    assert "['--lr', '8']" in logs or "['--lr', '12']" in logs
+    frame = hostler.frame(str(world.store), "two")
+    assert sorted(frame["seen"]) == [4, 6] and set(frame["state"]) == {"done"}
 
 
 @pytest.mark.parametrize(

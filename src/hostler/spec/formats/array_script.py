@@ -18,7 +18,7 @@ from hostler.spec.names import slug
 
 TASK = "task"  # the parameter that is a task's number
 MOST = 100_000  # tasks that a sweep file names one by one
-_LINE = re.compile(r"^#SBATCH\s+(.*?)\s*(?:\s#.*)?$", re.MULTILINE)
+_LINE = re.compile(r"^#SBATCH[ \t]+(.*?)[ \t]*(?:[ \t]#.*)?$", re.MULTILINE)
 _ID = re.compile(r"\$\{?SLURM_ARRAY_TASK_ID\}?")
 _SHORT = {"a": "array", "p": "partition", "A": "account", "q": "qos", "C": "constraint", "t": "time"}
 _SHORT |= {"c": "cpus-per-task", "J": "job-name", "o": "output", "e": "error", "N": "nodes", "n": "ntasks"}
@@ -45,7 +45,7 @@ def read(text: str, name: str) -> Machines:
     known = (*_KEYS, *_OURS, "time", "array", "cpus-per-task", "mem", "gres", "gpus", "nodes", "ntasks")
     notes += [f"#SBATCH --{key}: not carried over" for key in asked if key not in (*known, "gpus-per-node")]
     notes += [f"#SBATCH --{key}: hostler sets it itself" for key in asked if key in _OURS]
-    project = {"command": _command(text, name, bool(tasks), fleet, notes)}
+    project: dict[str, Any] = {"command": _command(text, name, bool(tasks), fleet, notes)}
     project |= {"resources": resources} if resources else {}
     label = slug(asked.get("partition") or "cluster")
     project |= {"fleet": label, "fleets": {label: fleet}}

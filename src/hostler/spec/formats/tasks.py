@@ -7,7 +7,7 @@ by their names alone.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -79,6 +79,10 @@ class _Carried:
         made = {key: value for key, value in self.project.items() if value not in ({}, [], None)}
         made |= {"secrets": list(dict.fromkeys(self.secrets))} if self.secrets else {}
         made |= {"resources": self.resources} if self.resources else {}
+        if self.fleet["backend"] != "local":
+            self.notes.append(
+                "store: not in it: name a bucket that its machines reach (store: gs://bucket/runs)"
+            )
         made |= {"fleet": fleet, "fleets": {fleet: self.fleet}}
         return Machines(tool, made, tuple(dict.fromkeys(self.notes)), **more)
 
@@ -160,8 +164,8 @@ def _kubeflow(given: Mapping[str, Any], where: str) -> Machines:
         containers = pod.get("containers")
         container = containers[0] if isinstance(containers, list) and containers else {}
         nodes = sum(_count(one.get("replicas", 1)) or 0 for one in groups)
-        carried = ("containers", "nodeSelector", "tolerations", "serviceAccountName", "restartPolicy")
-        made.left(pod, carried, "template.spec.")
+        of_pod = ("containers", "nodeSelector", "tolerations", "serviceAccountName", "restartPolicy")
+        made.left(pod, of_pod, "template.spec.")
         if len(groups) > 1:
             made.notes.append("all replicas run the command of the first: hostler chooses who leads")
     if not isinstance(container, Mapping) or not container:
@@ -291,7 +295,8 @@ def _table(given: Mapping[str, Any], key: str) -> Mapping[str, Any]:
     return value if isinstance(value, Mapping) else {}
 
 
-READERS = (
+_Given = Mapping[str, Any]
+READERS: tuple[tuple[Callable[[_Given], bool], Callable[[_Given, str], Machines]], ...] = (
     (lambda given: given.get("kind") in ("PyTorchJob", "TrainJob"), _kubeflow),
     (lambda given: given.get("type") == "task" and "commands" in given, _dstack),
     (lambda given: isinstance(given.get("services"), Mapping) and "commands" not in given, _compose),

@@ -146,6 +146,19 @@ def test_pages_are_read_to_the_end(google: Google) -> None:
     assert google.seen[1][2]["pageToken"] == ["two"]
 
 
+def test_fields_of_one_name_may_have_either_form(google: Google) -> None:
+    group = {
+        "name": "g",
+        "targetSize": 2,
+        "versions": [{"targetSize": {"calculated": 2}}],
+        "distributionPolicy": {"zones": [{"zone": "x/zones/a"}]},
+        "tags": {"items": ["ssh"]},
+        "zones": ["x/zones/a"],
+    }
+    google.answers = [(200, {"items": [group]})]
+    assert list(google.client().list("global/x")) == [group]
+
+
 @pytest.mark.parametrize("answer", [[], "x", {"items": 3}, {"items": [{"id": 1}]}, {"items": {"a": []}}])
 def test_json_of_another_service_is_said_in_a_line(google: Google, answer: Any) -> None:
     google.answers = [(200, answer)] * 20

@@ -44,10 +44,12 @@ FORMS: Mapping[str, answer_form.Form] = {
     **dict.fromkeys(("labels", "metadata", "category", "pricingExpression", "unitPrice", "payload"), table),
     **dict.fromkeys(("instances", "disks", "instanceGroupManagers", "secrets"), rows),
     **dict.fromkeys(("quotas", "skus", "pricingInfo", "tieredRates", "managedInstances", "operations"), rows),
-    **dict.fromkeys(("zones", "serviceRegions"), texts),
-    **dict.fromkeys(("targetSize", "archiveSizeBytes", "diskSizeGb", "units", "nanos"), whole),
+    "serviceRegions": texts,
+    "zones": either(texts, rows),  # of a region, and of a group's policy
+    "targetSize": either(whole, table),  # of a group, and of each of its versions
+    **dict.fromkeys(("archiveSizeBytes", "diskSizeGb", "units", "nanos"), whole),
     **dict.fromkeys(("limit", "usage"), number),
-    "items": either(rows, _scopes),
+    "items": either(rows, texts, _scopes),  # things, network tags, things by zone
     "errors": either(rows, table),
     "error": table,
     "deprecated": table,

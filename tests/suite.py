@@ -17,7 +17,7 @@ from pathlib import Path
 import pytest
 
 AT_ONCE = "5"  # tests wait more than they compute
-AGAIN = 8
+AGAIN = 20
 TESTS_FAILED = 1  # pytest's exit code; any other is not about tests
 LISTING = "--listing"
 

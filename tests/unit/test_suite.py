@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+import suite
 from dealing import dealt
 
 SUITE = Path(__file__).parent.parent / "suite.py"
@@ -55,9 +56,8 @@ def test_test_that_fails_alone_fails_the_suite(tmp_path: Path, source: str, says
 
 
 def test_many_failures_are_not_tried_again(tmp_path: Path) -> None:
-    ran = run_suite(
-        tmp_path, "import pytest\n@pytest.mark.parametrize('n', range(9))\ndef test_x(n): assert 0"
-    )
+    many = f"@pytest.mark.parametrize('n', range({suite.AGAIN + 1}))"
+    ran = run_suite(tmp_path, f"import pytest\n{many}\ndef test_x(n): assert 0")
     assert ran.returncode == 1 and "one by one" not in ran.stdout
 
 

@@ -51,6 +51,15 @@ def test_file_is_checked_piece_by_piece(tmp_path: Path, lengths: list[int]) -> N
         saved_folder.check_file(path, row)
 
 
+def test_large_file_is_checked_in_threads(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(saved_folder, "PIECE", 2)
+    pieces = [(2, zlib.crc32(b"ab")), (2, zlib.crc32(b"cd"))]
+    saved_folder.check(memoryview(b"abcd"), saved_folder.FileSum("f", pieces))
+    with pytest.raises(DamagedError, match="is not what"):
+        saved_folder.check(memoryview(b"abcx"), saved_folder.FileSum("f", pieces))
+
+
 def test_small_file_is_checked_without_threads(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("concurrent.futures.ThreadPoolExecutor", None)
-    saved_folder.check(memoryview(b"a"), saved_folder.FileSum("f", [(1, zlib.crc32(b"a"))]))
+    pieces = [(1, zlib.crc32(b"a")), (1, zlib.crc32(b"b"))]
+    saved_folder.check(memoryview(b"ab"), saved_folder.FileSum("f", pieces))

@@ -165,7 +165,7 @@ def _are_written(view: memoryview, spans: Sequence[tuple[int, int, int]]) -> boo
         begin, end, crc = span
         return zlib.crc32(view[begin:end]) == crc
 
-    if len(spans) < 2:  # threads take longer to start than a piece to read
+    if len(view) <= PIECE or len(spans) < 2:  # threads take longer to start than a piece to read
         return all(map(is_written, spans))
     from concurrent.futures import ThreadPoolExecutor  # brings logging along
 

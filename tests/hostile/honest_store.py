@@ -34,7 +34,7 @@ if not (saved / "newest").is_symlink():
     (saved / "newest").symlink_to("model/weights.bin")
 Path(os.environ["HOSTLER_OUTPUT_DIR"], "report.txt").write_text("fine")
 if "-again-" in run and not Path(os.environ["MARKS"], "easy").exists():
-    time.sleep(0.5)  # what was at rest when a script failed is its checkpoint
+    time.sleep(3)  # what was at rest when a script failed is its checkpoint
     raise ValueError("it is hard")
 """
 

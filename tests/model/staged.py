@@ -117,6 +117,8 @@ class Script:
     pid, supervisor, supervisor_start = 0, 0, ""
     group = SimpleNamespace(start="", mark="")
 
+    others = 0
+
     def __init__(self, folder: Path, log: Path, attempt: int, between: Happening | None) -> None:
         """`between`: what happens between two steps; None: it is over within a moment."""
         self._weights, self._output = folder / "checkpoint" / "weights.json", folder / "output" / "note.txt"

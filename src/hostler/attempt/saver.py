@@ -90,12 +90,10 @@ class Saver:
         say: Callable[[str], None],
         clock: Callable[[], float],
         known: TreeScan | None = None,
-        over: Callable[[], bool] = lambda: False,
     ) -> None:
-        """`known`: files that the store holds already, the whole folder unless given. `over`: whether the
-        process has ended, so that `final` saves what it left."""
+        """`known`: files that the store holds already, the whole folder unless given."""
         self.target, self._watch, self._policy = target, watch, policy
-        self._say, self._clock, self._over = say, clock, over
+        self._say, self._clock = say, clock
         found = watch.parts()
         self._saved = found.all if known is None else known
         rewritten = watch.parts(self._saved).rewritten
@@ -142,7 +140,7 @@ class Saver:
             return
         choice = self._watch.choice(found)
         due = self._hurried or self._clock() - self._last >= self._interval(found, choice)
-        if due and self._is_progress(choice) and not self._over():  # else it would be saved twice
+        if due and self._is_progress(choice):
             self._save(choice, settled=True)
 
     def hurry(self) -> float | None:

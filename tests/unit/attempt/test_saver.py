@@ -43,15 +43,7 @@ class Scene:
             say=self.said.append,
         )
         checkpointing = Checkpointing(**{"every": 60.0, **policy})
-        self.over = False
-        self.saver = Saver(
-            target,
-            self.watch,
-            checkpointing,
-            say=self.said.append,
-            clock=lambda: self.now,
-            over=lambda: self.over,
-        )
+        self.saver = Saver(target, self.watch, checkpointing, say=self.said.append, clock=lambda: self.now)
 
     def guard(self) -> None:
         if self.fenced:
@@ -86,15 +78,6 @@ def test_tick_saves_new_settled_files_and_not_before_its_time(folder: Path) -> N
     assert scene.tick(1130.0) == [1], "not its time"
     assert scene.tick(1131.0) == [2, 1]
     assert scene.tick(1300.0) == [2, 1], "nothing new"
-
-
-def test_what_a_process_left_that_is_over_is_saved_once_by_its_end(folder: Path) -> None:
-    scene = Scene(folder)
-    scene.write("a", "1", at=1000.0)
-    scene.over = True
-    assert scene.tick(1070.0) == []
-    assert scene.saver.final(trusted=True, finished={"metrics": {}}) is not None
-    assert scene.steps() == [1]
 
 
 def test_what_was_restored_is_not_saved_again(folder: Path) -> None:

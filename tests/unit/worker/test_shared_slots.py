@@ -94,14 +94,6 @@ def test_slow_looks_are_rare(tmp_path: Path) -> None:
     assert scene.now == 105.6
 
 
-def test_run_that_has_left_is_over_before_anybody_looks(tmp_path: Path) -> None:
-    scene = Scene(tmp_path, 2)
-    scene.ended()
-    handoff.write(scene.folders[1].seat, {"code": 0})
-    assert [slot.over for slot in scene.slots] == [False, True]
-    assert scene.ended() == [None, None]
-
-
 def test_answer_is_never_older_than_asked_for() -> None:
     now, asked = [0.0], []
 

@@ -87,11 +87,6 @@ class Process:
                     self._exit = self._conclude()
             return self._exit
 
-    @property
-    def over(self) -> bool:
-        """Whether it has ended, right now."""
-        return self.poll() is not None
-
     def steady(self) -> bool:
         """Whether it is alive, and no process of it was stopped or killed half way through something, as the
         kernel has it: no word of the supervisor's, which may be late. Children that exit by themselves are

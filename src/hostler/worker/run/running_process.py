@@ -169,10 +169,7 @@ class RunningProcess:
             guard=local.status.guard,
             others=self._leader.collector() if self._leader else None,
         )
-        return Saver(target, watch, local.job.checkpoint, say=note, clock=machine.clock, over=self._is_over)
-
-    def _is_over(self) -> bool:
-        return (process := self._process) is not None and process.over
+        return Saver(target, watch, local.job.checkpoint, say=note, clock=machine.clock)
 
     def _make_watchman(self, started: Started) -> Watchman:
         local, machine = self._local, self._local.machine

@@ -119,10 +119,6 @@ class SharedSlot(Process):
         self._looks.look()
         return self._ended() if self._news.is_set() else self._exit
 
-    @property
-    def over(self) -> bool:
-        return self._news.is_set() or self._folder.seat.exists() or self._process.poll() is not None
-
     def _ended(self) -> Exit | None:
         with self._lock:
             if self._exit is None:

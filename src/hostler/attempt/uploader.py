@@ -201,6 +201,7 @@ class Uploader:
 
     def _read(self) -> None:
         with self._reading:
+            exited = self._exited  # before the files are read: what came until then is read, too
             if self._is_read and (self._log is None or self._log.size() <= self._log.at):
                 return
             while points := self._points.read():
@@ -213,7 +214,7 @@ class Uploader:
                         self._logged.add(place, count)
             if self._output and self._log:
                 self._read_output(self._output, self._log)
-            self._is_read = self._exited and self._queue.held < HELD
+            self._is_read = exited and self._queue.held < HELD
 
     def _read_output(self, output: ProcessOutput, log: _Follower) -> None:
         while self._queue.held < HELD and (piece := log.read(PIECE)):

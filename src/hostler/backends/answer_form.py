@@ -12,6 +12,11 @@ from typing import Any
 
 Form = Callable[[Any], bool]
 
+# Tables whose fields people name: a label may be called like a field of the platform's.
+NAMED_BY_PEOPLE = frozenset(
+    ("labels", "annotations", "matchLabels", "nodeSelector", "data", "metadatas", "dimensions")
+)
+
 
 def text(value: Any) -> bool:
     return isinstance(value, str)
@@ -55,7 +60,8 @@ def fits(answer: Any, forms: Mapping[str, Form]) -> bool:
                 form = forms.get(name)
                 if form is not None and inner is not None and not form(inner):
                     return False
-                left.append(inner)
+                if name not in NAMED_BY_PEOPLE:
+                    left.append(inner)
         elif isinstance(value, list):
             left += value
     return True

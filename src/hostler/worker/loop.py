@@ -419,7 +419,7 @@ class Worker:
         self._gave_back.remove(execution)
         self._pulse.drop(execution)
         self._m.say(f"{execution.attempt.key.run}: {execution.outcome or 'the worker failed; see its log'}")
-        self._busy_at, self._stays_since = self._m.clock(), None
+        self._busy_at, self._stays_since, self._rests_until = self._m.clock(), None, -math.inf
         self._used += execution.cost
         if execution.outcome in ENDED:
             self._growth.ended(execution.attempt.key.sweep)

@@ -327,3 +327,25 @@ def test_heartbeat_gets_what_a_run_uses_now(tmp_path: Path) -> None:
     scene.uploader.add(Point(0, 2.0, {"system/memory": 6e7, "system/cpu": 0.9}))
     assert scene.uploader.last_values() == {"system/memory": 6e7, "system/cpu": 0.9}
     assert scene.uploader.totals == {}
+
+
+def test_point_logged_while_another_thread_reads_is_kept(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    scene = Scene(tmp_path)
+    scene.points.write_bytes(pack([Point(1, 0.0, {"loss": 1.0})]))
+    scene.print("a line\n")
+    read_output = scene.uploader._read_output
+
+    def exits_meanwhile(*given: Any) -> None:
+        read_output(*given)
+        with open(scene.points, "ab") as points:
+            points.write(pack([Point(2, 0.0, {"loss": 0.5})]))
+        scene.uploader._exited = True
+
+    with monkeypatch.context() as patch:
+        patch.setattr(scene.uploader, "_read_output", exits_meanwhile)
+        scene.uploader.covered()  # as the saver's thread asks
+    scene.uploader.exited()
+    scene.uploader.flush()
+    assert scene.curve() == [(1, {"loss": 1.0}), (2, {"loss": 0.5})]

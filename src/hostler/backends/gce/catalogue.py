@@ -68,8 +68,8 @@ def skus() -> Iterator[Body]:
     client, token = client_without_project(GOOGLE, "/v1", "the Cloud Billing catalogue", COMPUTE), ""
     while True:
         page = _page(client, token)
-        yield from page.get("skus", ())
-        token = page.get("nextPageToken", "")
+        yield from page.get("skus") or ()
+        token = page.get("nextPageToken") or ""
         if not token:
             return
 

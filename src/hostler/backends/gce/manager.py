@@ -70,8 +70,8 @@ class SecretVault:
                 page = self.client.get("secrets", filter=f"name:{cloud.PREFIX}", pageSize=PAGE, **more)
             except GceRefusal as error:
                 raise in_words(error, self.client.project) from None
-            yield from page.get("secrets", ())
-            token = page.get("nextPageToken", "")
+            yield from page.get("secrets") or ()
+            token = page.get("nextPageToken") or ""
             if not token:
                 return
 

@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 
 from hostler import env
 from hostler.backends import answer_form
-from hostler.backends.answer_form import either, rows, table, text, whole
+from hostler.backends.answer_form import either, rows, table, text, texts, whole
 from hostler.backends.kubernetes import config, refusals
 from hostler.backends.kubernetes.config import KubeConfig
 from hostler.errors import CloudError, CloudUnavailable, MachineError
@@ -37,7 +37,8 @@ FORMS: Mapping[str, answer_form.Form] = {
     **dict.fromkeys(("waiting", "terminated", "running", "persistentVolumeClaim"), table),
     **dict.fromkeys(("conditions", "containerStatuses", "initContainerStatuses", "volumes"), rows),
     **dict.fromkeys(("name", "claimName", "nodeName"), text),
-    **dict.fromkeys(("completions", "succeeded"), whole),
+    "completions": whole,
+    "succeeded": either(whole, texts),  # how many, and of `uncountedTerminatedPods` which
     "status": either(table, text),  # of a thing, and of a condition
 }
 

@@ -138,7 +138,8 @@ def decode(made: Json, known: Known | None = None) -> Any:
     try:
         return _decoded(made, known)
     except (KeyError, TypeError, ValueError, AttributeError, OverflowError, RecursionError) as error:
-        raise DamagedError(f"a value cannot be read: {str(error).splitlines()[0][:200]}") from error
+        said = (str(error).splitlines() or [type(error).__name__])[0]
+        raise DamagedError(f"a value cannot be read: {said[:200]}") from error
 
 
 def _decoded(made: Json, known: Known | None) -> Any:

@@ -36,6 +36,8 @@ ROTATED = 17  # bits by which libc turns the address of a function, after it has
 WORD = (1 << 64) - 1
 GPU_CODE = b".nv_fatbin"  # the section of a library's file
 GPU = "/dev/nvidia"
+# OpenSSL only frees memory there, below threads that may still use it.
+FREES_ONLY = ("libcrypto", "libssl")
 
 
 class Mapping:
@@ -159,16 +161,16 @@ def _handlers(memory: int, head: int, before: KnownHandlers | None = None) -> It
 
 def _on_purpose(handlers: list[Handler], maps: list[Mapping]) -> Iterator[Handler]:
     """A static object's destructor has the object as its argument; a call of `atexit` has none."""
-    for_gpu: dict[str, bool] = {}
+    left_out: dict[str, bool] = {}
     for handler in handlers:
         flavour, _, argument, dso = handler
         if flavour != CXA:
             yield handler
         elif not argument:
             file = _file(dso, maps)
-            if file not in for_gpu:
-                for_gpu[file] = _holds_gpu_code(file)
-            if not for_gpu[file]:
+            if file not in left_out:
+                left_out[file] = os.path.basename(file).startswith(FREES_ONLY) or _holds_gpu_code(file)
+            if not left_out[file]:
                 yield handler
 
 

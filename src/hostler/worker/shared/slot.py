@@ -152,7 +152,10 @@ class SharedSlot(Process):
             left = LOOK if deadline is None else deadline - time.monotonic()
             if left <= 0:
                 break
-            self._news.wait(min(left, LOOK * (1 + self.others / FEW)))
+            if self._news.is_set():  # a word that cannot be read: another will come, or the process ends
+                time.sleep(min(left, LOOK))
+            else:
+                self._news.wait(min(left, LOOK * (1 + self.others / FEW)))
         return found
 
     def signal(self, number: int) -> bool:

@@ -82,7 +82,7 @@ def test_a_command_that_fails_gives_no_picture(picture: ModuleType, tmp_path: Pa
 
 @pytest.mark.parametrize(
     "shown",
-    ["/tmp/ui8/store", "store at /home/ada/x, live", "(/root/.cache)", "'/work/main/docs'"],
+    ["/tmp/ui8/store", "store at /home/ada/x, live", "(/root/.cache)", "'/srv/project/docs'"],
 )
 def test_path_of_the_machine_is_refused(picture: ModuleType, shown: str) -> None:
     with pytest.raises(picture.Refused, match="a path of this machine"):

@@ -10,10 +10,11 @@ import pytest
 
 from hostler.cli.run import targeted
 from hostler.errors import UsageError
-from hostler.records.sweep import measured_rates
+from hostler.records.sweep import measured_rates, sweeps
 from hostler.records.sweep.measured_rates import MeasuredRate
 from hostler.spec.job import Budget, Job
 from hostler.store import open_store
+from seen_world import Seen
 from typed_world import Type, typed
 
 __all__ = ["typed"]
@@ -85,6 +86,17 @@ def test_bad_wish_is_one_line_and_nothing_is_submitted(
     done = typed("sweep", "grid.yaml", "-y", "--on", "slow", *words)
     assert done.code == 2 and said in done.err, done
     assert len(done.err.strip().splitlines()) <= 2
+
+
+def test_wish_without_an_open_run_is_refused(typed: Type, tmp_path: Path) -> None:
+    (tmp_path / "one.yaml").write_text(json.dumps({"name": "one", "parameters": {"lr": [1]}}))
+    assert typed("sweep", "one.yaml", "-y", "--no-start").code == 0
+    seen = Seen(tmp_path / ".hostler")
+    job = sweeps.load(seen.store, "one")
+    seen.claim(job, 0)
+    seen.end(job, 0)
+    done = typed("sweep", "one.yaml", "-y", "-r", "--by", "6h", "--on", "slow")
+    assert done.code == 2 and "no open run" in done.err, done
 
 
 def test_money_of_a_wish_is_the_budget_of_its_sweep() -> None:

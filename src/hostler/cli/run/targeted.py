@@ -106,16 +106,19 @@ def targeted(
     on: str | None,
     job: Job,
     runs: int,
-    wish: SweepTarget | None,
+    wish: SweepTarget,
     *,
     apart: Path | bool,
-) -> Targeted | None:
-    """UsageError with the two nearest that can be, where the wish cannot; None without a wish, or a run that
-    is open. `apart`: its workers are started in another way."""
-    if wish is None or not runs:
-        return None
+) -> Targeted:
+    """UsageError with the two nearest that can be, where the wish cannot, and where no run is open.
+    `apart`: its workers are started in another way."""
     if apart:
         raise UsageError("--by and --under choose workers: -s and --no-start cannot be combined with them")
+    if not runs and not job.search:
+        raise UsageError(
+            f"{job.name} has no open run: --by and --under have no workers to choose",
+            hint="leave them out; -r alone does failed runs again",
+        )
     names = fleet_names([on or ""])
     launchers = [sweep_launcher(project, url, name, job.parallel) for name in names or _all(project)]
     timing = projects.agreed(store, projects.timing_of(url))

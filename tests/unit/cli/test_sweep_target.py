@@ -75,6 +75,8 @@ def test_money_below_an_hour_of_a_worker_is_said(typed: Type, tmp_path: Path) ->
         (("--by", "2020-01-01 09:00"), "ago"),
         (("--by", "soon"), "is not a moment"),
         (("--under", "0"), "must be above 0"),
+        (("--under", "inf"), "must be above 0"),
+        (("--under", "nan"), "must be above 0"),
         (("--by", "6h", "--no-start"), "cannot be combined"),
         (("--preempt", "5%/h"), "are for --by"),
         (("--by", "6h"), "hostler scout"),

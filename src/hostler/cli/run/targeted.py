@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -83,8 +84,8 @@ def sweep_target(
     if when is not None and when <= now:
         ago = show_duration(round((now - when).total_seconds()))
         raise UsageError(f"--by {by}: that was {ago} ago", hint=LIKE)
-    if under is not None and not under > 0:
-        raise UsageError(f"--under {under:g}: the money must be above 0", hint="for example --under 50")
+    if under is not None and not 0 < under < math.inf:
+        raise UsageError(f"--under {under:g}: the money must be above 0, and a number", hint="for example --under 50")
     length = times.times(run_time, "--run-time") if run_time else None
     return SweepTarget(when, under, now, tuple(preempt), length)
 

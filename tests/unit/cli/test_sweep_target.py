@@ -8,11 +8,12 @@ from pathlib import Path
 
 import pytest
 
+from hostler.backends.project_file import load_project
 from hostler.cli.run import targeted
 from hostler.errors import UsageError
 from hostler.records.sweep import measured_rates, sweeps
 from hostler.records.sweep.measured_rates import MeasuredRate
-from hostler.spec.job import Budget, Job
+from hostler.spec.job import Budget, Job, Resources
 from hostler.store import open_store
 from seen_world import Seen
 from typed_world import Type, typed
@@ -67,6 +68,29 @@ def test_money_below_an_hour_of_a_worker_is_said(typed: Type, tmp_path: Path) ->
     done = typed("sweep", "grid.yaml", "-y", "--by", "12h", "--under", "0.5", "--on", "slow,fast")
     assert done.code == 2 and len(done.err.strip().splitlines()) == 2, done.err
     assert "0.5" in done.err
+
+
+@pytest.mark.parametrize(
+    ("fleet", "said"),
+    [
+        ({"backend": "ssh", "hosts": ["one", "two", "three", "four"], "workers": 2}, "8 workers of lab"),
+        ({"backend": "slurm", "workers": 6}, " of lab"),
+    ],
+    ids=["ssh", "slurm"],
+)
+def test_fleets_that_count_in_another_way_are_sized(
+    typed: Type, tmp_path: Path, fleet: dict[str, object], said: str
+) -> None:
+    given = {"name": "p", "command": "python train.py", "resources": {"nodes": 2}}
+    fleets = {"lab": {**fleet, "price": 1.0, "slots": 1}}
+    (tmp_path / "hostler.yaml").write_text(json.dumps({**given, "fleets": fleets}))
+    store = open_store(str(tmp_path / ".hostler"))
+    job = Job("grid", ("python", "train.py"), resources=Resources(nodes=2))
+    wish = targeted.sweep_target("4d", None, run_time="1h")
+    project = load_project(tmp_path / "hostler.yaml")
+    assert wish is not None
+    found = targeted.targeted(store, project, store.url, "lab", job, 12, wish, apart=False)
+    assert said in found.lines[0] and found.target.workers >= 1, found.lines
 
 
 @pytest.mark.parametrize(

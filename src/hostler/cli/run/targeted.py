@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
 
+from hostler.backends.base import Named
 from hostler.cli.run.fleet_pick import fleet_names
 from hostler.errors import UsageError
 from hostler.fleet.launcher import Launcher, sweep_launcher
@@ -17,7 +18,7 @@ from hostler.records.run import heartbeats
 from hostler.records.sweep.target import Target
 from hostler.settings import Timing
 from hostler.simulate import times
-from hostler.simulate.fleets import Setting
+from hostler.simulate.fleets import Setting, teams
 from hostler.simulate.study import Study, StudyOptions, seeds_for, study
 from hostler.simulate.target_choice import Choice, SizedFleet, boot_of, choose, sizes
 from hostler.simulate.times import VaryingSeconds
@@ -85,7 +86,9 @@ def sweep_target(
         ago = show_duration(round((now - when).total_seconds()))
         raise UsageError(f"--by {by}: that was {ago} ago", hint=LIKE)
     if under is not None and not 0 < under < math.inf:
-        raise UsageError(f"--under {under:g}: the money must be above 0, and a number", hint="for example --under 50")
+        raise UsageError(
+            f"--under {under:g}: the money must be above 0, and a number", hint="for example --under 50"
+        )
     length = times.times(run_time, "--run-time") if run_time else None
     return SweepTarget(when, under, now, tuple(preempt), length)
 
@@ -165,13 +168,30 @@ def _all(project: Project) -> list[str | None]:
 
 
 def _sized(one: Launcher, runs: int, job: Job, wish: SweepTarget, *, free: bool) -> dict[int, Launcher]:
-    """The fleet with each number of workers that is worth a look; its own number is the most."""
-    fleet, nodes = one.fleet, job.resources.nodes
+    """The fleet with each number of workers that is worth a look, as a simulation counts them; its own number
+    is the most. One that names its machines has no other."""
+    fleet, nodes = one.fleet, _nodes(one, job)
     hours = LONGER * wish.seconds / 3600
     hours = hours if fleet.max_hours is None else min(hours, fleet.max_hours)
     own = fleet.max_hours if wish.by is None or free else hours
-    able = sizes(runs, max(1, fleet.workers // nodes), max(1, fleet.slots or 1))
-    return {n: replace(one, fleet=replace(fleet, workers=n * nodes, max_hours=own)) for n in able}
+    if isinstance(one.engine, Named):
+        able = [fleet.workers]
+    else:
+        most = max(1, fleet.workers // nodes)
+        able = [n * nodes for n in sizes(runs, most, max(1, fleet.slots or 1))]
+    found: dict[int, Launcher] = {}
+    for workers in able:
+        made = replace(one, fleet=replace(fleet, workers=workers, max_hours=own))
+        try:
+            found.setdefault(teams(made, job, runs)[1], made)
+        except UsageError:  # the study says why
+            found.setdefault(-workers, made)
+    return found
+
+
+def _nodes(one: Launcher, job: Job) -> int:
+    """Workers that are asked for by one for a run."""
+    return 1 if one.engine.capabilities.gangs else job.resources.nodes
 
 
 def _launch(
@@ -183,27 +203,27 @@ def _launch(
     launchers: Sequence[Launcher],
     notes: Sequence[str],
 ) -> Targeted:
-    fleet = workers.fleet
+    fleet, scene = workers.fleet, one.setting.scene
+    count = one.workers * _nodes(workers, scene.job)
     cap = next(each.fleet.workers for each in launchers if each.fleet.name == fleet.name)
-    most = fleet.workers
+    most = count
     if workers.engine.capabilities.grows and wish.by is not None:
-        most = growth_room(fleet.workers, cap, one, wish, timing.cap_margin, fleet.max_hours or 0.0)
+        most = growth_room(count, cap, one, wish, timing.cap_margin, fleet.max_hours or 0.0)
     by = heartbeats.store_time(store) + wish.seconds
-    scene = one.setting.scene
     target = Target(
         by,
         fleet.name,
-        fleet.workers,
+        count,
         most,
         scene.length.mean,
         scene.seats,
         boot_of(one.setting),
         wish.under,
     )
-    grows = f", up to {most} if it is late" if most > fleet.workers else ""
+    grows = f", up to {most} if it is late" if most > count else ""
     latest = wish.now.timestamp() + one.latest
     lines = [
-        f"{wish.words}: {counted(fleet.workers, 'worker')} of {fleet.name}{grows}: done by "
+        f"{wish.words}: {counted(count, 'worker')} of {fleet.name}{grows}: done by "
         f"{datetime.fromtimestamp(latest):%a %H:%M} for {show_money(one.cost)}"
         f" (in nineteen of twenty; {show_money(one.dearest)} at most)",
         *notes,

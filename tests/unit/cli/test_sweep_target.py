@@ -70,6 +70,22 @@ def test_money_below_an_hour_of_a_worker_is_said(typed: Type, tmp_path: Path) ->
     assert "0.5" in done.err
 
 
+def test_cost_that_is_not_known_is_never_nothing(typed: Type, tmp_path: Path) -> None:
+    fleets = {
+        "free": {"backend": "local", "workers": 16, "slots": 1},
+        "fast": {"backend": "local", "workers": 16, "price": 3.0, "slots": 1},
+    }
+    given = {"name": "p", "command": "python train.py", "fleets": fleets}
+    (tmp_path / "hostler.yaml").write_text(json.dumps(given))
+    words = ("sweep", "grid.yaml", "-n", "--by", "12h", "--run-time", "1h", "--on")
+    both = typed(*words, "free,fast").out
+    assert "of fast" in both and "free is not considered: its cost is not known" in both, both
+    alone = typed(*words, "free").out
+    assert "of free" in alone and "its cost is not known" in alone and "0.00" not in alone, alone
+    bound = typed(*words, "free", "--under", "50")
+    assert bound.code == 2 and "the cost of free is not known" in bound.err, bound
+
+
 @pytest.mark.parametrize(
     ("fleet", "said"),
     [

@@ -20,7 +20,7 @@ from hostler.settings import Timing
 from hostler.simulate import times
 from hostler.simulate.fleets import Setting, teams
 from hostler.simulate.study import Study, StudyOptions, seeds_for, study
-from hostler.simulate.target_choice import Choice, SizedFleet, boot_of, choose, sizes
+from hostler.simulate.target_choice import Choice, SizedFleet, boot_of, choose, comparable, sizes
 from hostler.simulate.times import VaryingSeconds
 from hostler.spec.job import Budget, Job
 from hostler.spec.moments import LIKE, moment
@@ -30,6 +30,7 @@ from hostler.store import Store
 
 LONGER = 1.2  # times the time there is: the launch ends then, whether or not the sweep is done
 MORE = 2  # times its workers: the most that it may grow to
+NO_PRICE = "its cost is not known; set `price:`, the price of one worker for an hour"
 FOREVER = 30 * 86400.0  # seconds of a sweep that is only to be cheap
 
 
@@ -128,14 +129,19 @@ def targeted(
     timing = projects.agreed(store, projects.timing_of(url))
     options = StudyOptions(preempt=wish.rates, run_time=wish.run_time)
 
-    def look(own: Job, *, free: bool) -> tuple[Choice, Study]:
+    def look(bound: Job, *, free: bool) -> tuple[Choice, Study]:
         """`free`: without an end of the launch, to see what could be instead."""
         every = [each for able in _every(launchers, runs, job, wish, free=free) for each in able.values()]
-        found = study(store, every, own, runs, options, timing, time.time())
+        found = study(store, every, bound, runs, options, timing, time.time())
+        able, unpriced = comparable(found.settings, wish.under)
+        if not able:
+            raise _unpriced(unpriced)
+        said = [f"{name} is not considered: {NO_PRICE}" for name in unpriced]
+        found = replace(found, settings=tuple(able), notes=(*_told(found, unpriced), *said))
         made: dict[str, dict[int, Setting]] = {}
         for setting in found.settings:
             made.setdefault(setting.scene.fleet, {})[setting.scene.workers] = setting
-        fleets = [(sorted(able), able.__getitem__) for able in made.values()]
+        fleets = [(sorted(own), own.__getitem__) for own in made.values()]
         seeds = seeds_for(found.settings[:1], 10)
         return choose(fleets, wish.seconds, wish.under, found.sky, seeds, widely=free), found
 
@@ -155,6 +161,15 @@ def targeted(
         able[n].fleet.name: able for able in _every(launchers, runs, job, wish, free=False) for n in able
     }
     return _launch(store, sized[one.fleet][one.workers], one, wish, timing, launchers, notes)
+
+
+def _told(found: Study, unpriced: Sequence[str]) -> list[str]:
+    """Notes of a study but for those of fleets that are left out of it."""
+    return [note for note in found.notes if not any(note.startswith(f"{name}: ") for name in unpriced)]
+
+
+def _unpriced(names: Sequence[str]) -> UsageError:
+    return UsageError(f"--under: the cost of {', '.join(names)} is not known", hint=NO_PRICE)
 
 
 def _every(
@@ -224,11 +239,16 @@ def _launch(
     latest = wish.now.timestamp() + one.latest
     lines = [
         f"{wish.words}: {counted(count, 'worker')} of {fleet.name}{grows}: done by "
-        f"{datetime.fromtimestamp(latest):%a %H:%M} for {show_money(one.cost)}"
-        f" (in nineteen of twenty; {show_money(one.dearest)} at most)",
+        f"{datetime.fromtimestamp(latest):%a %H:%M}{_cost(one)}",
         *notes,
     ]
     return Targeted(replace(workers, most=most), target, tuple(lines))
+
+
+def _cost(one: SizedFleet) -> str:
+    if one.cost is None:
+        return " in nineteen of twenty; its cost is not known"
+    return f" for {show_money(one.cost)} (in nineteen of twenty; {show_money(one.dearest)} at most)"
 
 
 def growth_room(
@@ -253,14 +273,17 @@ def _impossible(job: Job, wish: SweepTarget, found: Choice, settings: Sequence[S
     return UsageError(f"{job.name} cannot be done {wish.words}", hint=hint)
 
 
+def _money(one: SizedFleet) -> str:
+    return "at a cost that is not known" if one.dearest is None else f"for {show_money(one.dearest)}"
+
+
 def _nearest(found: Choice, wish: SweepTarget) -> Iterator[str]:
     if found.in_time is not None:
         one = found.in_time
-        yield f"in time for {show_money(one.dearest)}, with {counted(one.workers, 'worker')} of {one.fleet}"
+        yield f"in time {_money(one)}, with {counted(one.workers, 'worker')} of {one.fleet}"
     if found.in_money is not None:
         one = found.in_money
         latest = datetime.fromtimestamp(wish.now.timestamp() + one.latest)
         yield (
-            f"for {show_money(one.dearest)} by {latest:%a %d %b %H:%M}, "
-            f"with {counted(one.workers, 'worker')} of {one.fleet}"
+            f"{_money(one)} by {latest:%a %d %b %H:%M}, with {counted(one.workers, 'worker')} of {one.fleet}"
         )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from datetime import datetime, timedelta
 from pathlib import Path
 
@@ -11,7 +12,7 @@ import pytest
 from hostler.backends.project_file import load_project
 from hostler.cli.run import targeted
 from hostler.errors import UsageError
-from hostler.records.sweep import measured_rates, sweeps
+from hostler.records.sweep import measured_rates, sweeps, target
 from hostler.records.sweep.measured_rates import MeasuredRate
 from hostler.spec.job import Budget, Job, Resources
 from hostler.store import open_store
@@ -139,6 +140,18 @@ def test_wish_without_an_open_run_is_refused(typed: Type, tmp_path: Path) -> Non
     seen.end(job, 0)
     done = typed("sweep", "one.yaml", "-y", "-r", "--by", "6h", "--on", "slow")
     assert done.code == 2 and "no open run" in done.err, done
+
+
+def test_file_without_under_keeps_the_money_of_the_one_before(typed: Type, tmp_path: Path) -> None:
+    assert typed("sweep", "grid.yaml", "-y", "--no-start").code == 0
+    store = open_store(str(tmp_path / ".hostler"))
+    job, version = sweeps.load_version(store, "grid")
+    capped = replace(job, budget=replace(job.budget, cost=50.0))
+    assert sweeps.submit(store, capped, version + 1)
+    target.write(store, "grid", target.Target(1.0, under=50.0))
+    done = typed("sweep", "grid.yaml", "-y", "--no-start")
+    assert done.code == 0 and "grid keeps the 50" in done.err, done
+    assert sweeps.load(store, "grid").budget.cost == 50.0
 
 
 def test_money_of_a_wish_is_the_budget_of_its_sweep() -> None:

@@ -17,6 +17,7 @@ from hostler.cli import here
 from hostler.cli.machines import down
 from hostler.cli.run import pricing
 from hostler.cli.run.fleet_pick import fleet_names
+from hostler.cli.run.targeted import kept
 from hostler.cli.terminal import output
 from hostler.cli.terminal.ask import ask
 from hostler.errors import UsageError
@@ -68,7 +69,7 @@ def command(
     job = draft_sweep(given)
     url = here.store_url(store_url, given.project)
     store = here.open_at(url)
-    job = as_stored(store, job)
+    job, _ = kept(store, as_stored(store, job), None)
     check_secrets(job.secrets)
     found = preview.look(store, job, code_mark(store, given.project, [job.file]))
     names = fleet_names(on)

@@ -22,7 +22,7 @@ from hostler.cli.look import wait
 from hostler.cli.run import forecast, pricing
 from hostler.cli.run.fleet_pick import chosen_launcher
 from hostler.cli.run.pricing import Outlay
-from hostler.cli.run.targeted import Targeted, capped, sweep_target, targeted
+from hostler.cli.run.targeted import Targeted, capped, kept, sweep_target, targeted
 from hostler.cli.terminal import halted, output
 from hostler.cli.terminal.ask import ask, ask_text, asked
 from hostler.errors import UsageError
@@ -98,6 +98,7 @@ def command(
     if wish is None:  # a fleet that won't do is refused before the store is asked
         workers = chosen_launcher(store, given.project, url, on, job, script=script)
         workers = workers if no_start else workers.prepared(store)
+    job, wish = (job, wish) if overwrite else kept(store, job, wish)
     found = preview.look(store, job, code_mark(store, given.project, [job.file]), anew=overwrite)
     if wish is not None:
         aim = targeted(store, given.project, url, on, job, found.open, wish, apart=script or no_start)

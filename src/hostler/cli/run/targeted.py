@@ -9,12 +9,15 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
 
+import click
+
 from hostler.backends.base import Named
 from hostler.cli.run.fleet_pick import fleet_names
 from hostler.errors import UsageError
 from hostler.fleet.launcher import Launcher, sweep_launcher
 from hostler.records import project as projects
 from hostler.records.run import heartbeats
+from hostler.records.sweep import sweeps, target
 from hostler.records.sweep.target import Target
 from hostler.settings import Timing
 from hostler.simulate import times
@@ -102,6 +105,21 @@ def capped(job: Job, wish: SweepTarget | None) -> Job:
     cost = wish.under if own is None else min(own, wish.under)
     budget: Budget = replace(job.budget, cost=cost)
     return replace(job, budget=budget)
+
+
+def kept(store: Store, job: Job, wish: SweepTarget | None) -> tuple[Job, SweepTarget | None]:
+    """Job and wish with the money that an earlier `--under` has set as the sweep's budget; only another
+    `--under` changes it."""
+    found = target.newest(store, job.name)
+    cap = found[1].under if found else None
+    if cap is None or (wish and wish.under is not None) or not sweeps.is_there(store, job.name):
+        return job, wish
+    own = job.budget.cost
+    if sweeps.load(store, job.name).budget.cost != cap or (own is not None and own <= cap):
+        return job, wish
+    click.echo(f"hostler: {job.name} keeps the {show_money(cap)} of --under; --under changes it", err=True)
+    job = replace(job, budget=replace(job.budget, cost=cap))
+    return job, replace(wish, under=cap) if wish else None
 
 
 def targeted(
@@ -225,7 +243,7 @@ def _launch(
     if workers.engine.capabilities.grows and wish.by is not None:
         most = growth_room(count, cap, one, wish, timing.cap_margin, fleet.max_hours or 0.0)
     by = heartbeats.store_time(store) + wish.seconds
-    target = Target(
+    aim = Target(
         by,
         fleet.name,
         count,
@@ -242,7 +260,7 @@ def _launch(
         f"{datetime.fromtimestamp(latest):%a %H:%M}{_cost(one)}",
         *notes,
     ]
-    return Targeted(replace(workers, most=most), target, tuple(lines))
+    return Targeted(replace(workers, most=most), aim, tuple(lines))
 
 
 def _cost(one: SizedFleet) -> str:

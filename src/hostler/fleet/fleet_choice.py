@@ -31,6 +31,11 @@ def fleet_of(project: Project, on: str | None, url: str = "") -> Fleet:
     raise MissingError(f"no fleet named {name!r}", hint=hint)
 
 
+def on_name(name: str) -> str:
+    """The name by which `--on` takes a fleet."""
+    return "local" if name == _HERE.name else name
+
+
 def sweep_fleet(project: Project, on: str | None, parallel: int | None, url: str = "") -> Fleet:
     """The fleet that is meant. This machine alone takes as many at once as the sweep allows, or as fit."""
     fleet = fleet_of(project, on, url)

@@ -295,7 +295,7 @@ class Launcher:
         machines.prepare(store, self.project, self.engine, self.fleet)
         wheels = (self.ready or Readiness()).wheels
         shape = machines.shape_for(self.project, self.fleet, self.url, wheels, jobs())
-        return machines.agree(store, self.fleet, jobs(), shape, lambda: self._fund(jobs, runs))
+        return machines.agree(store, self.fleet, jobs(), shape, lambda: self._fund(jobs, runs), self.most)
 
     def settle(self, store: Store) -> None:
         """Launches of this fleet of which its engine lists nobody are over."""

@@ -42,11 +42,12 @@ Parcels = tuple[tuple[str, str], ...]
 
 
 def agree(
-    store: Store, fleet: Fleet, jobs: Sequence[Job], shape: str, fund: Callable[[], Funded]
+    store: Store, fleet: Fleet, jobs: Sequence[Job], shape: str, fund: Callable[[], Funded], most: int = 0
 ) -> tuple[Funded, bool]:
-    """The launch that will serve these sweeps, and whether it is a new one."""
+    """The launch that will serve these sweeps, and whether it is a new one. `most`: workers that it may grow
+    to."""
     while True:
-        one = joinable(store, fleet, jobs, shape)
+        one = joinable(store, fleet, jobs, shape, most)
         funded = Funded(one.name, one.deadline, one.began, one.reserved) if one else fund()
         place = launches.named(funded.name)
         if place is None:
@@ -81,11 +82,14 @@ def _waits(run: OpenRun) -> bool:
     return run.state.state in (QUEUED, RUNNING)
 
 
-def joinable(store: Store, fleet: Fleet, jobs: Sequence[Job], shape: str) -> Generation | None:
-    """The launch that can take these sweeps, too: of this shape, their money agreed on, and with time."""
+def joinable(store: Store, fleet: Fleet, jobs: Sequence[Job], shape: str, most: int = 0) -> Generation | None:
+    """The launch that can take these sweeps, too: of this shape, their money agreed on for so many workers,
+    and with time."""
     found = [one for one in launches.of_fleet(store, slug(fleet.name)) if not one.by_hand]
     one = found[-1] if found else None
     if one is None or not is_open(store, one.fleet, one.number, LEAST):
+        return None
+    if one.workers < max(fleet.workers, most):  # to make it larger would cost more than was agreed on
         return None
     if any(job.budget.cost is not None and job.name not in one.reserved for job in jobs):
         return None

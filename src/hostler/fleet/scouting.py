@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from hostler.errors import HostlerError
-from hostler.fleet.fleet_choice import is_there
+from hostler.fleet.fleet_choice import is_there, on_name
 from hostler.fleet.launcher import Launcher
 from hostler.records import interest
 from hostler.records.launch import launches
@@ -62,7 +62,7 @@ def candidate(workers: Launcher, store: Store, job: Job, seconds: float) -> Cand
     small = replace(fleet, workers=job.resources.nodes, max_hours=hours)
     found = Candidate(replace(workers, fleet=small, awaits=False))
     if is_there(workers.engine, fleet):
-        found.problem = f"it has workers already; hostler down {fleet.name} ends them"
+        found.problem = f"it has workers already; hostler down {on_name(fleet.name)} ends them"
         found.over = True
     found.number = launches.next_number(store, slug(fleet.name))
     return found

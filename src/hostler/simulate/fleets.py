@@ -64,13 +64,9 @@ def setting(
 ) -> Setting:
     """The fleet with this sweep before it; UsageError where it would be refused, or cannot work. `scale`: so
     much faster than the workers' is the platform's clock."""
-    does = workers.engine.capabilities
-    if does.makes_machines and is_folder(workers.url):  # what it costs does not depend on the store
-        workers = replace(workers, url=BUCKET)
-    asked = workers.asked([sweep.job], sweep.runs)
+    does, nodes = workers.engine.capabilities, sweep.job.resources.nodes
+    asked, count = teams(workers, sweep.job, sweep.runs)
     fleet = completed(workers.engine, workers.fleet)
-    nodes = sweep.job.resources.nodes
-    count = asked.price.workers if does.gangs else asked.price.workers // nodes
     _check(fleet, asked, count, nodes)
     funded = funding.foresee(store, asked, timing)
     made, spare = _groups(fleet, count)
@@ -100,6 +96,17 @@ def setting(
     spot = made[0].spot and (does.makes_machines or does.shared)
     habits = VMS if does.makes_machines else WORKERS
     return Setting(scene, habits, spot=spot, priced=asked.price.worker is not None, zones=zones)
+
+
+def teams(workers: Launcher, job: Job, runs: int) -> tuple[Asked, int]:
+    """The launch as its money is asked for, and how many runs of several nodes its workers can have at once:
+    what a scene counts as its workers."""
+    does = workers.engine.capabilities
+    if does.makes_machines and is_folder(workers.url):  # what it costs does not depend on the store
+        workers = replace(workers, url=BUCKET)
+    asked = workers.asked([job], runs)
+    count = asked.price.workers
+    return asked, count if does.gangs else count // job.resources.nodes
 
 
 def scaled(timing: Timing, factor: float) -> Timing:

@@ -30,13 +30,14 @@ class SizedFleet:
     result: SimulationSummary
 
     @property
-    def cost(self) -> float:
-        return self.result.cost.mean if self.result.cost else 0.0
+    def cost(self) -> float | None:
+        """None: its price is not known."""
+        return self.result.cost.mean if self.result.cost else None
 
     @property
-    def dearest(self) -> float:
+    def dearest(self) -> float | None:
         """Cost in nineteen of twenty."""
-        return self.result.cost.high if self.result.cost else 0.0
+        return self.result.cost.high if self.result.cost else None
 
     @property
     def latest(self) -> float:
@@ -115,18 +116,28 @@ def _near(
     return list(known.values())
 
 
+def comparable(found: Sequence[Setting], under: float | None) -> tuple[list[Setting], list[str]]:
+    """Settings whose cost is known, and names of the fleets that are left out: one without a price is not a
+    free one. All of them where none has a price, unless there is money to be kept. Pure."""
+    priced = [one for one in found if one.priced]
+    if not priced and under is None:
+        return list(found), []
+    return priced, list(dict.fromkeys(one.scene.fleet for one in found if not one.priced))
+
+
 def pick(found: Sequence[SizedFleet], seconds: float, under: float | None) -> Choice:
-    """The cheapest that is in time and within the money, or the two nearest. Pure."""
+    """The cheapest that is in time and within the money, or the two nearest; where no cost is known, the
+    quickest. Pure."""
     money = math.inf if under is None else under
     able = [one for one in found if one.latest < math.inf]
     in_time = [one for one in able if one.latest <= seconds]
-    in_money = [one for one in able if one.dearest <= money]
-    both = [one for one in in_time if one.dearest <= money]
+    in_money = [one for one in able if (one.dearest or 0.0) <= money]
+    both = [one for one in in_time if one in in_money]
     if both:
-        return Choice(min(both, key=lambda one: (one.cost, one.latest)))
+        return Choice(min(both, key=lambda one: (one.cost or 0.0, one.latest)))
     return Choice(
         None,
-        min(in_time, key=lambda one: one.dearest, default=None),
+        min(in_time, key=lambda one: one.dearest or 0.0, default=None),
         min(in_money, key=lambda one: one.latest, default=None),
     )
 

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from hostler.errors import HostlerError
+from hostler.records.launch import launches
 from hostler.records.run import heartbeats
 from hostler.records.sweep import sweeps, target
 from hostler.records.sweep.ends import EndReader
@@ -63,7 +64,15 @@ class Growth:
         if found is None or found[1].most <= found[1].workers or self._mute:
             return
         number, one = found
-        if slug(one.fleet) != self.launch.rpartition("/")[0]:
+        place = launches.named(self.launch)
+        if place is None or slug(one.fleet) != place[0]:
+            return
+        agreed = launches.read(store, *place)
+        if agreed is None:
+            return
+        one = replace(one, most=min(one.most, agreed.workers))  # money is reserved for no more
+        left = one.by - heartbeats.store_time(store)
+        if one.most <= one.workers or left <= 0:
             return
         reader = self._ends.setdefault(sweep, EndReader(store, sweep))
         ends = sorted(reader.update().values(), key=lambda end: float(end.get("at") or 0.0))
@@ -76,7 +85,7 @@ class Growth:
             self._mute = True
             return
         runs = len(Queue(store, sweeps.load(store, sweep)).open(whole=True))
-        seen = TargetView(one.by - heartbeats.store_time(store), runs, there, took)
+        seen = TargetView(left, runs, there, took)
         self._act(sweep, one, seen)
 
     def _act(self, sweep: str, one: Target, seen: TargetView) -> None:

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from datetime import datetime, timedelta
 from pathlib import Path
 
 import pytest
 
+from hostler.backends.project_file import load_project
 from hostler.cli.run import targeted
 from hostler.errors import UsageError
-from hostler.records.sweep import measured_rates
+from hostler.records.sweep import measured_rates, sweeps, target
 from hostler.records.sweep.measured_rates import MeasuredRate
-from hostler.spec.job import Budget, Job
+from hostler.spec.job import Budget, Job, Resources
 from hostler.store import open_store
+from seen_world import Seen
 from typed_world import Type, typed
 
 __all__ = ["typed"]
@@ -68,12 +71,53 @@ def test_money_below_an_hour_of_a_worker_is_said(typed: Type, tmp_path: Path) ->
     assert "0.5" in done.err
 
 
+def test_cost_that_is_not_known_is_never_nothing(typed: Type, tmp_path: Path) -> None:
+    fleets = {
+        "free": {"backend": "local", "workers": 16, "slots": 1},
+        "fast": {"backend": "local", "workers": 16, "price": 3.0, "slots": 1},
+    }
+    given = {"name": "p", "command": "python train.py", "fleets": fleets}
+    (tmp_path / "hostler.yaml").write_text(json.dumps(given))
+    words = ("sweep", "grid.yaml", "-n", "--by", "12h", "--run-time", "1h", "--on")
+    both = typed(*words, "free,fast").out
+    assert "of fast" in both and "free is not considered: its cost is not known" in both, both
+    alone = typed(*words, "free").out
+    assert "of free" in alone and "its cost is not known" in alone and "0.00" not in alone, alone
+    bound = typed(*words, "free", "--under", "50")
+    assert bound.code == 2 and "the cost of free is not known" in bound.err, bound
+
+
+@pytest.mark.parametrize(
+    ("fleet", "said"),
+    [
+        ({"backend": "ssh", "hosts": ["one", "two", "three", "four"], "workers": 2}, "8 workers of lab"),
+        ({"backend": "slurm", "workers": 6}, " of lab"),
+    ],
+    ids=["ssh", "slurm"],
+)
+def test_fleets_that_count_in_another_way_are_sized(
+    typed: Type, tmp_path: Path, fleet: dict[str, object], said: str
+) -> None:
+    given = {"name": "p", "command": "python train.py", "resources": {"nodes": 2}}
+    fleets = {"lab": {**fleet, "price": 1.0, "slots": 1}}
+    (tmp_path / "hostler.yaml").write_text(json.dumps({**given, "fleets": fleets}))
+    store = open_store(str(tmp_path / ".hostler"))
+    job = Job("grid", ("python", "train.py"), resources=Resources(nodes=2))
+    wish = targeted.sweep_target("4d", None, run_time="1h")
+    project = load_project(tmp_path / "hostler.yaml")
+    assert wish is not None
+    found = targeted.targeted(store, project, store.url, "lab", job, 12, wish, apart=False)
+    assert said in found.lines[0] and found.target.workers >= 1, found.lines
+
+
 @pytest.mark.parametrize(
     ("words", "said"),
     [
         (("--by", "2020-01-01 09:00"), "ago"),
         (("--by", "soon"), "is not a moment"),
         (("--under", "0"), "must be above 0"),
+        (("--under", "inf"), "must be above 0"),
+        (("--under", "nan"), "must be above 0"),
         (("--by", "6h", "--no-start"), "cannot be combined"),
         (("--preempt", "5%/h"), "are for --by"),
         (("--by", "6h"), "hostler scout"),
@@ -85,6 +129,29 @@ def test_bad_wish_is_one_line_and_nothing_is_submitted(
     done = typed("sweep", "grid.yaml", "-y", "--on", "slow", *words)
     assert done.code == 2 and said in done.err, done
     assert len(done.err.strip().splitlines()) <= 2
+
+
+def test_wish_without_an_open_run_is_refused(typed: Type, tmp_path: Path) -> None:
+    (tmp_path / "one.yaml").write_text(json.dumps({"name": "one", "parameters": {"lr": [1]}}))
+    assert typed("sweep", "one.yaml", "-y", "--no-start").code == 0
+    seen = Seen(tmp_path / ".hostler")
+    job = sweeps.load(seen.store, "one")
+    seen.claim(job, 0)
+    seen.end(job, 0)
+    done = typed("sweep", "one.yaml", "-y", "-r", "--by", "6h", "--on", "slow")
+    assert done.code == 2 and "no open run" in done.err, done
+
+
+def test_file_without_under_keeps_the_money_of_the_one_before(typed: Type, tmp_path: Path) -> None:
+    assert typed("sweep", "grid.yaml", "-y", "--no-start").code == 0
+    store = open_store(str(tmp_path / ".hostler"))
+    job, version = sweeps.load_version(store, "grid")
+    capped = replace(job, budget=replace(job.budget, cost=50.0))
+    assert sweeps.submit(store, capped, version + 1)
+    target.write(store, "grid", target.Target(1.0, under=50.0))
+    done = typed("sweep", "grid.yaml", "-y", "--no-start")
+    assert done.code == 0 and "grid keeps the 50" in done.err, done
+    assert sweeps.load(store, "grid").budget.cost == 50.0
 
 
 def test_money_of_a_wish_is_the_budget_of_its_sweep() -> None:

@@ -27,7 +27,7 @@ def thing(kind: str, generation: str, fleet: str = "burst", *, works: bool = Fal
 
 def launched(**more: object) -> MemoryStore:
     store = MemoryStore()
-    one = Generation("burst", 1, launch="token", sweeps=("other",))
+    one = Generation("burst", 1, launch="token", workers=2, sweeps=("other",))
     assert launches.begin(store, replace(one, **more))
     assert closing.has_shape(store, "burst", 1, "shape")
     return store
@@ -76,6 +76,12 @@ def test_budgeted_sweep_joins_only_its_reserved_launch() -> None:
     bounded = replace(JOB, budget=Budget(cost=5.0))
     assert joinable(launched(), FLEET, [bounded], "shape") is None
     assert joinable(launched(reserved={"grid": 5.0}), FLEET, [bounded], "shape") is not None
+
+
+def test_launch_reserved_for_fewer_workers_is_not_joined() -> None:
+    assert joinable(launched(), replace(FLEET, workers=2), [JOB], "shape") is not None
+    assert joinable(launched(), replace(FLEET, workers=3), [JOB], "shape") is None
+    assert joinable(launched(), replace(FLEET, workers=2), [JOB], "shape", most=4) is None
 
 
 def test_things_of_gone_and_closed_launches_are_over() -> None:

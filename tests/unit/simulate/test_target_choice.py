@@ -17,7 +17,7 @@ from hostler.simulate.outcome import Interval, SimulationOutcome, SimulationSumm
 from hostler.simulate.rates import PreemptionRate, rate
 from hostler.simulate.scene import Scene
 from hostler.simulate.study import Sky, weather
-from hostler.simulate.target_choice import Choice, SizedFleet, choose, pick, sizes
+from hostler.simulate.target_choice import Choice, SizedFleet, choose, comparable, pick, sizes
 from hostler.simulate.times import VaryingSeconds
 from hostler.simulate.weather import Habits
 from hostler.simulate.world import World
@@ -119,6 +119,13 @@ def test_wish_that_cannot_be_names_the_two_nearest() -> None:
     assert pick(found, 6 * HOUR, 9) == Choice(None, in_time=found[1], in_money=found[0])
     assert pick(found, HOUR, 9) == Choice(None, in_money=found[0])
     assert pick(found, HOUR, 1) == Choice(None)
+
+
+def test_fleet_without_a_price_is_no_free_one() -> None:
+    known, unknown = setting(4), replace(setting(4, name="lab"), priced=False)
+    assert comparable([unknown, known], None) == ([known], ["lab"])
+    assert comparable([unknown], None) == ([unknown], [])
+    assert comparable([unknown], 50.0) == ([], ["lab"])
 
 
 def test_sizes_leave_nobody_idle_at_the_end() -> None:

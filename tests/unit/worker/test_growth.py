@@ -9,6 +9,8 @@ from typing import Any, cast
 
 import pytest
 
+from hostler.records.launch import launches
+from hostler.records.launch.launches import Generation
 from hostler.records.sweep import target
 from hostler.records.sweep.target import Target
 from hostler.spec.job import Job
@@ -41,7 +43,14 @@ def swept(seen: Seen, by: float, ended: int = 4, **more: Any) -> Job:
         seen.end(job, index)
     given = {"fleet": "burst", "workers": 2, "most": 6, "seconds": 60.0, "boot": 5.0, **more}
     target.write(seen.store, "grid", Target(time.time() + by, **given))
+    launched(seen, 3, 6)
     return job
+
+
+def launched(seen: Seen, number: int, workers: int) -> None:
+    now = time.time()
+    one = Generation("burst", number, "token", workers, 1.0, now, now + 3600, reserved={"grid": 2.0})
+    assert launches.begin(seen.store, one)
 
 
 def growth(seen: Seen, platform: Platform, launch: str = "burst/3") -> tuple[Growth, list[str]]:
@@ -77,6 +86,27 @@ def test_others_ask_for_nothing(seen: Seen, by: float, launch: str, there: int |
     platform = Platform(there)
     growth(seen, platform, launch)[0].check("grid")
     assert not platform.asked
+
+
+@pytest.mark.parametrize(
+    ("by", "launch"),
+    [(-3600, "burst/4"), (300, "burst/4"), (-3600, "burst/3"), (300, "burst/5")],
+    ids=["old target", "smaller launch", "passed", "no launch"],
+)
+def test_launch_never_grows_beyond_its_own_money(seen: Seen, by: float, launch: str) -> None:
+    swept(seen, by=by, most=8)
+    launched(seen, 4, 2)
+    platform = Platform(2)
+    growth(seen, platform, launch)[0].check("grid")
+    assert not platform.asked
+
+
+def test_launch_grows_to_what_it_reserved_for(seen: Seen) -> None:
+    swept(seen, by=300, most=8)
+    launched(seen, 4, 4)
+    platform = Platform(2)
+    growth(seen, platform, "burst/4")[0].check("grid")
+    assert platform.asked == [(4, 4)]
 
 
 def test_sweep_without_a_target_costs_a_worker_nothing(seen: Seen) -> None:

@@ -30,7 +30,8 @@ def chosen_launcher(
     if len(names) < 2:
         return sweep_launcher(project, url, on, job.parallel, script)
     found = [sweep_launcher(project, url, name, job.parallel, script) for name in names]
-    rates = {name: measured_rates.read(store, job.name, name) for name in names}
+    own = {name: one.fleet.name for name, one in zip(names, found, strict=True)}  # local is this machine
+    rates = {name: measured_rates.read(store, job.name, own[name]) for name in names}
     name = cheapest({name: one for name, one in rates.items() if one})
     if name is None:
         raise UsageError(

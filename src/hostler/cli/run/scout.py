@@ -17,11 +17,12 @@ from hostler.cli import here
 from hostler.cli.machines import down
 from hostler.cli.run import pricing
 from hostler.cli.run.fleet_pick import fleet_names
+from hostler.cli.run.targeted import kept
 from hostler.cli.terminal import output
 from hostler.cli.terminal.ask import ask
-from hostler.errors import UsageError
+from hostler.errors import HostlerError, UsageError
 from hostler.fleet import preview
-from hostler.fleet.fleet_choice import completed
+from hostler.fleet.fleet_choice import completed, on_name
 from hostler.fleet.launcher import Launcher, sweep_launcher
 from hostler.fleet.scouting import Candidate, Scout, candidate
 from hostler.fleet.secrets import check_secrets
@@ -68,22 +69,17 @@ def command(
     job = draft_sweep(given)
     url = here.store_url(store_url, given.project)
     store = here.open_at(url)
-    job = as_stored(store, job)
+    job, _ = kept(store, as_stored(store, job), None)
     check_secrets(job.secrets)
     found = preview.look(store, job, code_mark(store, given.project, [job.file]))
     names = fleet_names(on)
     launchers = [sweep_launcher(given.project, url, name, job.parallel) for name in names]
     _check(found.open, job, names)
-    tried = [candidate(one.prepared(store), store, job, seconds) for one in launchers]
-    for one in tried:
-        costs = pricing.outlay(store, one.workers, [job], 1)
-        pricing.check(costs)
-        click.echo("\n".join(pricing.lines(costs)), err=True)
-        if one.problem:
-            click.echo(f"  {one.name} is left out: {one.problem}", err=True)
-    if all(one.over for one in tried):
+    tried = [_candidate(one, store, job, seconds) for one in launchers]
+    able = [on_name(one.name) for one in tried if not one.over]
+    if not able:
         raise UsageError("no fleet is left to scout", hint="hostler down FLEET ends its workers")
-    if not ask(f"Begin a run on each of {', '.join(names)} for {show_duration(seconds)}?", yes=yes):
+    if not ask(f"Begin a run on each of {', '.join(able)} for {show_duration(seconds)}?", yes=yes):
         click.echo("hostler: nothing was started", err=True)
         return 1
     done = submit_sweep(store, given, job)
@@ -93,7 +89,9 @@ def command(
     options = StudyOptions(preempt=preempt)
     timing = projects.agreed(store, projects.timing_of(url))
     swept, notes = simulated(store, done.job, launchers, learned, found.open, options, timing)
-    lines = [Line(one.name, learned.get(one.name), swept.get(one.name), one.problem) for one in tried]
+    lines = [
+        Line(on_name(one.name), learned.get(one.name), swept.get(one.name), one.problem) for one in tried
+    ]
     best = cheapest(lines)
     then = shlex.join(["hostler", "sweep", str(file), "--on", best.fleet]) if best else ""
     if as_json:
@@ -101,6 +99,22 @@ def command(
     else:
         click.echo("\n".join([*table(lines), *(f"  {note}" for note in notes), *_named(best, then)]))
     return 0 if best else 1
+
+
+def _candidate(workers: Launcher, store: Store, job: Job, seconds: float) -> Candidate:
+    """The fleet with its price, which is said; or with why it cannot be tried: the others are compared."""
+    one = Candidate(workers)
+    try:
+        one = candidate(workers.prepared(store), store, job, seconds)
+        costs = pricing.outlay(store, one.workers, [job], 1)
+        click.echo("\n".join(pricing.lines(costs)), err=True)
+        if not one.over:
+            pricing.check(costs)
+    except HostlerError as error:
+        one.problem, one.over = str(error), True
+    if one.problem:
+        click.echo(f"  {on_name(one.name)} is left out: {one.problem}", err=True)
+    return one
 
 
 def _check(open_runs: int, job: Job, names: Sequence[str]) -> None:
@@ -117,8 +131,7 @@ def _check(open_runs: int, job: Job, names: Sequence[str]) -> None:
 
 
 def _end(workers: Launcher, store_url: str | None) -> None:
-    name = workers.fleet.name
-    down.command("local" if name == "here" else name, False, store_url)
+    down.command(on_name(workers.fleet.name), False, store_url)
 
 
 def _say(line: str) -> None:
@@ -159,7 +172,10 @@ def simulated(
     known = [one for one in launchers if one.fleet.name in learned and learned[one.fleet.name].seconds]
     if not known or not runs:
         return {}, ("steps of a run are not known: --steps N tells them",) if runs else ()
-    found = study(store, known, job, runs, options, timing, time.time())
+    try:
+        found = study(store, known, job, runs, options, timing, time.time())
+    except UsageError as error:  # what was measured is shown all the same
+        return {}, (str(error),)
     return {one.fleet: one for one in found.results()}, found.notes
 
 

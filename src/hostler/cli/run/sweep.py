@@ -22,7 +22,7 @@ from hostler.cli.look import wait
 from hostler.cli.run import forecast, pricing
 from hostler.cli.run.fleet_pick import chosen_launcher
 from hostler.cli.run.pricing import Outlay
-from hostler.cli.run.targeted import Targeted, capped, sweep_target, targeted
+from hostler.cli.run.targeted import Targeted, capped, kept, sweep_target, targeted
 from hostler.cli.terminal import halted, output
 from hostler.cli.terminal.ask import ask, ask_text, asked
 from hostler.errors import UsageError
@@ -94,10 +94,15 @@ def command(
     wish = sweep_target(**target_words)
     job = capped(job, wish)
     job, given = _begun(init_from, job, given, store)
+    aim = None
+    if wish is None:  # a fleet that won't do is refused before the store is asked
+        workers = chosen_launcher(store, given.project, url, on, job, script=script)
+        workers = workers if no_start else workers.prepared(store)
+    job, wish = (job, wish) if overwrite else kept(store, job, wish)
     found = preview.look(store, job, code_mark(store, given.project, [job.file]), anew=overwrite)
-    aim = targeted(store, given.project, url, on, job, found.open, wish, apart=script or no_start)
-    workers = aim.workers if aim else chosen_launcher(store, given.project, url, on, job, script=script)
-    workers = workers if no_start else workers.prepared(store)
+    if wish is not None:
+        aim = targeted(store, given.project, url, on, job, found.open, wish, apart=script or no_start)
+        workers = aim.workers.prepared(store)
     workers = replace(workers, take_back=lambda question: all_or_none or (not yes and asked(question)))
     found = found.on(store, workers.fleet)
     costs = pricing.outlay(store, workers, [found.job], found.open, settle=not dry_run)

@@ -2,23 +2,28 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
 
+import click
+
+from hostler.backends.base import Named
 from hostler.cli.run.fleet_pick import fleet_names
 from hostler.errors import UsageError
 from hostler.fleet.launcher import Launcher, sweep_launcher
 from hostler.records import project as projects
 from hostler.records.run import heartbeats
+from hostler.records.sweep import sweeps, target
 from hostler.records.sweep.target import Target
 from hostler.settings import Timing
 from hostler.simulate import times
-from hostler.simulate.fleets import Setting
+from hostler.simulate.fleets import Setting, teams
 from hostler.simulate.study import Study, StudyOptions, seeds_for, study
-from hostler.simulate.target_choice import Choice, SizedFleet, boot_of, choose, sizes
+from hostler.simulate.target_choice import Choice, SizedFleet, boot_of, choose, comparable, sizes
 from hostler.simulate.times import VaryingSeconds
 from hostler.spec.job import Budget, Job
 from hostler.spec.moments import LIKE, moment
@@ -28,6 +33,7 @@ from hostler.store import Store
 
 LONGER = 1.2  # times the time there is: the launch ends then, whether or not the sweep is done
 MORE = 2  # times its workers: the most that it may grow to
+NO_PRICE = "its cost is not known; set `price:`, the price of one worker for an hour"
 FOREVER = 30 * 86400.0  # seconds of a sweep that is only to be cheap
 
 
@@ -83,8 +89,10 @@ def sweep_target(
     if when is not None and when <= now:
         ago = show_duration(round((now - when).total_seconds()))
         raise UsageError(f"--by {by}: that was {ago} ago", hint=LIKE)
-    if under is not None and not under > 0:
-        raise UsageError(f"--under {under:g}: the money must be above 0", hint="for example --under 50")
+    if under is not None and not 0 < under < math.inf:
+        raise UsageError(
+            f"--under {under:g}: the money must be above 0, and a number", hint="for example --under 50"
+        )
     length = times.times(run_time, "--run-time") if run_time else None
     return SweepTarget(when, under, now, tuple(preempt), length)
 
@@ -99,6 +107,21 @@ def capped(job: Job, wish: SweepTarget | None) -> Job:
     return replace(job, budget=budget)
 
 
+def kept(store: Store, job: Job, wish: SweepTarget | None) -> tuple[Job, SweepTarget | None]:
+    """Job and wish with the money that an earlier `--under` has set as the sweep's budget; only another
+    `--under` changes it."""
+    found = target.newest(store, job.name)
+    cap = found[1].under if found else None
+    if cap is None or (wish and wish.under is not None) or not sweeps.is_there(store, job.name):
+        return job, wish
+    own = job.budget.cost
+    if sweeps.load(store, job.name).budget.cost != cap or (own is not None and own <= cap):
+        return job, wish
+    click.echo(f"hostler: {job.name} keeps the {show_money(cap)} of --under; --under changes it", err=True)
+    job = replace(job, budget=replace(job.budget, cost=cap))
+    return job, replace(wish, under=cap) if wish else None
+
+
 def targeted(
     store: Store,
     project: Project,
@@ -106,29 +129,37 @@ def targeted(
     on: str | None,
     job: Job,
     runs: int,
-    wish: SweepTarget | None,
+    wish: SweepTarget,
     *,
     apart: Path | bool,
-) -> Targeted | None:
-    """UsageError with the two nearest that can be, where the wish cannot; None without a wish, or a run that
-    is open. `apart`: its workers are started in another way."""
-    if wish is None or not runs:
-        return None
+) -> Targeted:
+    """UsageError with the two nearest that can be, where the wish cannot, and where no run is open.
+    `apart`: its workers are started in another way."""
     if apart:
         raise UsageError("--by and --under choose workers: -s and --no-start cannot be combined with them")
+    if not runs and not job.search:
+        raise UsageError(
+            f"{job.name} has no open run: --by and --under have no workers to choose",
+            hint="leave them out; -r alone does failed runs again",
+        )
     names = fleet_names([on or ""])
     launchers = [sweep_launcher(project, url, name, job.parallel) for name in names or _all(project)]
     timing = projects.agreed(store, projects.timing_of(url))
     options = StudyOptions(preempt=wish.rates, run_time=wish.run_time)
 
-    def look(own: Job, *, free: bool) -> tuple[Choice, Study]:
+    def look(bound: Job, *, free: bool) -> tuple[Choice, Study]:
         """`free`: without an end of the launch, to see what could be instead."""
         every = [each for able in _every(launchers, runs, job, wish, free=free) for each in able.values()]
-        found = study(store, every, own, runs, options, timing, time.time())
+        found = study(store, every, bound, runs, options, timing, time.time())
+        able, unpriced = comparable(found.settings, wish.under)
+        if not able:
+            raise _unpriced(unpriced)
+        said = [f"{name} is not considered: {NO_PRICE}" for name in unpriced]
+        found = replace(found, settings=tuple(able), notes=(*_told(found, unpriced), *said))
         made: dict[str, dict[int, Setting]] = {}
         for setting in found.settings:
             made.setdefault(setting.scene.fleet, {})[setting.scene.workers] = setting
-        fleets = [(sorted(able), able.__getitem__) for able in made.values()]
+        fleets = [(sorted(own), own.__getitem__) for own in made.values()]
         seeds = seeds_for(found.settings[:1], 10)
         return choose(fleets, wish.seconds, wish.under, found.sky, seeds, widely=free), found
 
@@ -150,6 +181,15 @@ def targeted(
     return _launch(store, sized[one.fleet][one.workers], one, wish, timing, launchers, notes)
 
 
+def _told(found: Study, unpriced: Sequence[str]) -> list[str]:
+    """Notes of a study but for those of fleets that are left out of it."""
+    return [note for note in found.notes if not any(note.startswith(f"{name}: ") for name in unpriced)]
+
+
+def _unpriced(names: Sequence[str]) -> UsageError:
+    return UsageError(f"--under: the cost of {', '.join(names)} is not known", hint=NO_PRICE)
+
+
 def _every(
     launchers: Sequence[Launcher], runs: int, job: Job, wish: SweepTarget, *, free: bool
 ) -> list[dict[int, Launcher]]:
@@ -161,13 +201,30 @@ def _all(project: Project) -> list[str | None]:
 
 
 def _sized(one: Launcher, runs: int, job: Job, wish: SweepTarget, *, free: bool) -> dict[int, Launcher]:
-    """The fleet with each number of workers that is worth a look; its own number is the most."""
-    fleet, nodes = one.fleet, job.resources.nodes
+    """The fleet with each number of workers that is worth a look, as a simulation counts them; its own number
+    is the most. One that names its machines has no other."""
+    fleet, nodes = one.fleet, _nodes(one, job)
     hours = LONGER * wish.seconds / 3600
     hours = hours if fleet.max_hours is None else min(hours, fleet.max_hours)
     own = fleet.max_hours if wish.by is None or free else hours
-    able = sizes(runs, max(1, fleet.workers // nodes), max(1, fleet.slots or 1))
-    return {n: replace(one, fleet=replace(fleet, workers=n * nodes, max_hours=own)) for n in able}
+    if isinstance(one.engine, Named):
+        able = [fleet.workers]
+    else:
+        most = max(1, fleet.workers // nodes)
+        able = [n * nodes for n in sizes(runs, most, max(1, fleet.slots or 1))]
+    found: dict[int, Launcher] = {}
+    for workers in able:
+        made = replace(one, fleet=replace(fleet, workers=workers, max_hours=own))
+        try:
+            found.setdefault(teams(made, job, runs)[1], made)
+        except UsageError:  # the study says why
+            found.setdefault(-workers, made)
+    return found
+
+
+def _nodes(one: Launcher, job: Job) -> int:
+    """Workers that are asked for by one for a run."""
+    return 1 if one.engine.capabilities.gangs else job.resources.nodes
 
 
 def _launch(
@@ -179,32 +236,37 @@ def _launch(
     launchers: Sequence[Launcher],
     notes: Sequence[str],
 ) -> Targeted:
-    fleet = workers.fleet
+    fleet, scene = workers.fleet, one.setting.scene
+    count = one.workers * _nodes(workers, scene.job)
     cap = next(each.fleet.workers for each in launchers if each.fleet.name == fleet.name)
-    most = fleet.workers
+    most = count
     if workers.engine.capabilities.grows and wish.by is not None:
-        most = growth_room(fleet.workers, cap, one, wish, timing.cap_margin, fleet.max_hours or 0.0)
+        most = growth_room(count, cap, one, wish, timing.cap_margin, fleet.max_hours or 0.0)
     by = heartbeats.store_time(store) + wish.seconds
-    scene = one.setting.scene
-    target = Target(
+    aim = Target(
         by,
         fleet.name,
-        fleet.workers,
+        count,
         most,
         scene.length.mean,
         scene.seats,
         boot_of(one.setting),
         wish.under,
     )
-    grows = f", up to {most} if it is late" if most > fleet.workers else ""
+    grows = f", up to {most} if it is late" if most > count else ""
     latest = wish.now.timestamp() + one.latest
     lines = [
-        f"{wish.words}: {counted(fleet.workers, 'worker')} of {fleet.name}{grows}: done by "
-        f"{datetime.fromtimestamp(latest):%a %H:%M} for {show_money(one.cost)}"
-        f" (in nineteen of twenty; {show_money(one.dearest)} at most)",
+        f"{wish.words}: {counted(count, 'worker')} of {fleet.name}{grows}: done by "
+        f"{datetime.fromtimestamp(latest):%a %H:%M}{_cost(one)}",
         *notes,
     ]
-    return Targeted(replace(workers, most=most), target, tuple(lines))
+    return Targeted(replace(workers, most=most), aim, tuple(lines))
+
+
+def _cost(one: SizedFleet) -> str:
+    if one.cost is None:
+        return " in nineteen of twenty; its cost is not known"
+    return f" for {show_money(one.cost)} (in nineteen of twenty; {show_money(one.dearest)} at most)"
 
 
 def growth_room(
@@ -229,14 +291,17 @@ def _impossible(job: Job, wish: SweepTarget, found: Choice, settings: Sequence[S
     return UsageError(f"{job.name} cannot be done {wish.words}", hint=hint)
 
 
+def _money(one: SizedFleet) -> str:
+    return "at a cost that is not known" if one.dearest is None else f"for {show_money(one.dearest)}"
+
+
 def _nearest(found: Choice, wish: SweepTarget) -> Iterator[str]:
     if found.in_time is not None:
         one = found.in_time
-        yield f"in time for {show_money(one.dearest)}, with {counted(one.workers, 'worker')} of {one.fleet}"
+        yield f"in time {_money(one)}, with {counted(one.workers, 'worker')} of {one.fleet}"
     if found.in_money is not None:
         one = found.in_money
         latest = datetime.fromtimestamp(wish.now.timestamp() + one.latest)
         yield (
-            f"for {show_money(one.dearest)} by {latest:%a %d %b %H:%M}, "
-            f"with {counted(one.workers, 'worker')} of {one.fleet}"
+            f"{_money(one)} by {latest:%a %d %b %H:%M}, with {counted(one.workers, 'worker')} of {one.fleet}"
         )

@@ -31,7 +31,7 @@ def files(found: Dossier, points: Sequence[Point], step: int, target: str) -> di
     drawn = sorted(drawn, key=lambda name: name != found.job.metric)
     return {
         "README.md": _readme(found, step, drawn, target),
-        "hostler.json": json.dumps(_record(found, step), indent=2, default=str) + "\n",
+        "run.json": json.dumps(_record(found, step), indent=2, default=str) + "\n",
         "curves.csv": _table(curves),
         **{_picture(name): _drawn(name, curves[name]) for name in drawn},
     }

@@ -53,12 +53,7 @@ def command(
         size = scan(folder).size
         _show(name, at, place.shown, names, size)
         there = place.there(names)
-        replaced = (
-            f" {counted(len(there), 'file')} there {'is' if len(there) == 1 else 'are'} replaced."
-            if there
-            else ""
-        )
-        if not ask(f"Push {in_bytes(size)} to {place.shown}?{replaced}", yes=yes):
+        if not ask(f"Push {in_bytes(size)} to {place.shown}?{_replaced(there)}", yes=yes):
             click.echo("hostler: nothing was pushed", err=True)
             return 1
         where = place.push(folder, names, f"{found.row.name} at step {at}")
@@ -102,6 +97,13 @@ def _write(folder: Path, texts: dict[str, str]) -> None:
         if not place.exists():  # a card that the script wrote is the better one
             place.parent.mkdir(parents=True, exist_ok=True)
             place.write_text(content)
+
+
+def _replaced(there: list[str]) -> str:
+    if not there:
+        return ""
+    named = there if len(there) <= LISTED else [*there[:LISTED], f"{len(there) - LISTED} more"]
+    return f" It replaces {' and '.join(part for part in (', '.join(named[:-1]), named[-1]) if part)}."
 
 
 def _show(name: str, step: int, target: str, names: list[str], size: int) -> None:

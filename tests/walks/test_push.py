@@ -36,7 +36,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     work = tmp_path_factory.mktemp("push") / "work"
     work.mkdir()
     (work / "train.py").write_text(SCRIPT)
-    done = hostler(work, "run", "--name", "fast", "train.py", "--lr", "0.1|x")
+    done = hostler(work, "run", "--name", "fast", "train.py", "--lr", "0.1|x", "--set", f"{Path.home()}/set")
     assert done.returncode == 0, done.stderr
     return work
 
@@ -72,6 +72,8 @@ def test_push_to_the_hub_asks_and_brings_card_and_weights(hub: Hub, folder: Path
     card = files["README.md"].decode()
     assert "| lr | 0.1\\|x |" in card and "| acc | 0.4 |" in card and "![acc](curves/acc.svg)" in card
     assert "## Provenance" in card and str(folder) not in card
+    for text in (card, files["run.json"].decode()):
+        assert "~/set" in text and f"{Path.home()}/" not in text
     assert TOKEN not in done.stdout + done.stderr + refused.stderr
 
     ask = "from huggingface_hub import hf_hub_download as get; print(get('me/model', 'model.safetensors'))"

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from hostler.cli.hubs.card import without_home
 from hostler.cli.hubs.targets import _Bucket, target
 from hostler.cli.keep.push import _replaced
 from hostler.errors import UsageError
@@ -62,3 +63,18 @@ def test_files_that_would_be_replaced_are_named() -> None:
     assert _replaced(["a"]) == " It replaces a."
     assert _replaced(["a", "b"]) == " It replaces a and b."
     assert _replaced([str(n) for n in range(10)]).endswith(" 6, 7 and 2 more.")
+
+
+@pytest.mark.parametrize(
+    ("given", "shown"),
+    [
+        ("train.py --data /data/me/x --out=/data/me", "train.py --data ~/x --out=~"),
+        ("-I/data/me/include:/data/me/lib", "-I~/include:~/lib"),
+        ("file:///home/other/set", "file://~/set"),
+        ("/Users/an.other/x", "~/x"),
+        ("/data/mean /data/me.old /mnt/data/me", "/data/mean /data/me.old /mnt/data/me"),
+        ({"a": ["/data/me/x", 1, None]}, {"a": ["~/x", 1, None]}),
+    ],
+)
+def test_home_folder_is_not_on_the_card(given: object, shown: object) -> None:
+    assert without_home(given, ["/data/me/", "/"]) == shown

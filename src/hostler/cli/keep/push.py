@@ -5,6 +5,7 @@ Nothing leaves before a person has seen what goes where, and agreed.
 
 from __future__ import annotations
 
+import os
 import tempfile
 from pathlib import Path
 
@@ -48,7 +49,7 @@ def command(
             _outputs(store, own, folder)
         points = metrics.read(store, own.run, packing.ANY)
         found = run_details.read(store, key, output.saying(), job)
-        _write(folder, card.files(found, points, at, target))
+        _write(folder, card.files(found, points, at, target, _homes()))
         names = sorted(row.name for row in scan(folder).rows)
         size = scan(folder).size
         _show(name, at, place.shown, names, size)
@@ -97,6 +98,14 @@ def _write(folder: Path, texts: dict[str, str]) -> None:
         if not place.exists():  # a card that the script wrote is the better one
             place.parent.mkdir(parents=True, exist_ok=True)
             place.write_text(content)
+
+
+def _homes() -> list[str]:
+    try:
+        home = Path.home()
+    except RuntimeError:  # a user without one
+        return []
+    return [str(home), os.path.realpath(home)]
 
 
 def _replaced(there: list[str]) -> str:

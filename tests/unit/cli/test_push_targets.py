@@ -9,7 +9,8 @@ import pytest
 from hostler.cli.hubs.card import without_home
 from hostler.cli.hubs.targets import _Bucket, target
 from hostler.cli.keep.push import _replaced
-from hostler.errors import UsageError
+from hostler.errors import StoreError, UsageError
+from hostler.store.memory import shared_memory
 
 
 def test_store_gets_every_file_and_names_those_it_replaces(tmp_path: Path) -> None:
@@ -78,3 +79,19 @@ def test_files_that_would_be_replaced_are_named() -> None:
 )
 def test_home_folder_is_not_on_the_card(given: object, shown: object) -> None:
     assert without_home(given, ["/data/me/", "/"]) == shown
+
+
+def test_bucket_is_asked_and_not_written_before_anything_is_fetched() -> None:
+    store = shared_memory("push-check")
+    seen: list[str] = []
+
+    def refuse(operation: str, key: str) -> None:
+        seen.append(operation)
+        raise StoreError("no right to list")
+
+    place = target("memory://push-check", public=False)
+    place.check()
+    store.before = refuse
+    with pytest.raises(StoreError, match="no right to list"):
+        place.check()
+    assert seen == ["list"]

@@ -36,7 +36,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     work = tmp_path_factory.mktemp("push") / "work"
     work.mkdir()
     (work / "train.py").write_text(SCRIPT)
-    done = hostler(work, "run", "--name", "fast", "train.py", "--lr", "0.1|x")
+    done = hostler(work, "run", "--name", "fast", "train.py", "--lr", "0.1|x", "--set", f"{Path.home()}/set")
     assert done.returncode == 0, done.stderr
     return work
 
@@ -68,10 +68,12 @@ def test_push_to_the_hub_asks_and_brings_card_and_weights(hub: Hub, folder: Path
     assert done.returncode == 0, done.stderr
     files = hub.repos["me/model"]
     assert hub.private["me/model"] and "at step" in hub.messages[0]
-    assert {"README.md", "hostler.json", "curves.csv", "curves/acc.svg", "outputs/notes.txt"} <= set(files)
+    assert {"README.md", "run.json", "curves.csv", "curves/acc.svg", "outputs/notes.txt"} <= set(files)
     card = files["README.md"].decode()
     assert "| lr | 0.1\\|x |" in card and "| acc | 0.4 |" in card and "![acc](curves/acc.svg)" in card
     assert "## Provenance" in card and str(folder) not in card
+    for text in (card, files["run.json"].decode()):
+        assert "~/set" in text and f"{Path.home()}/" not in text
     assert TOKEN not in done.stdout + done.stderr + refused.stderr
 
     ask = "from huggingface_hub import hf_hub_download as get; print(get('me/model', 'model.safetensors'))"
@@ -81,7 +83,9 @@ def test_push_to_the_hub_asks_and_brings_card_and_weights(hub: Hub, folder: Path
     assert load_file(got.stdout.strip())["w"].tolist() == [1.0, 2.0], got.stderr
 
     again = hostler(folder, "push", "fast", "hf://me/model", typed="n\n", **there)
-    assert "files there are replaced" in again.stderr
+    assert (
+        "It replaces README.md, curves.csv, curves/acc.svg, model.safetensors and run.json." in again.stderr
+    )
 
 
 def test_run_begins_from_a_model_of_the_hub(hub: Hub, folder: Path) -> None:
@@ -118,6 +122,8 @@ def test_push_to_a_folder_and_bad_input(folder: Path, tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
     assert (target / "README.md").is_file() and (target / "model.safetensors").stat().st_size > 8
     for words, said in {
+        ("fast", ""): "no target is named",
+        ("fast", "."): ". is the folder of a project: it holds .hostler",
         ("fast", "hf://model"): "hf://model is not a model of the hub",
         ("nope", str(target)): "no run or sweep named 'nope'",
         ("fast@77", str(target)): "77",

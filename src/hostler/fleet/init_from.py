@@ -8,6 +8,7 @@ from dataclasses import replace
 from hostler.errors import UsageError
 from hostler.records.run import resolve, upstream
 from hostler.records.sweep import sweeps
+from hostler.spec.files import hub_address
 from hostler.spec.inputs import INIT
 from hostler.spec.job import Job
 from hostler.spec.project import DataEntry, Project
@@ -21,6 +22,8 @@ def begin_from(word: str, job: Job, project: Project, store: Store) -> tuple[Job
     if INIT in project.data:
         raise UsageError(f"--init-from needs the data name {INIT!r}, which is taken", "rename that data")
     if "://" in word:
+        if word.startswith(hub_address.SCHEME):
+            _check_hub(word)
         return _with_data(job, project, DataEntry(INIT, url=word))
     if os.path.exists(word):  # relative to the project: so it is brought along
         return _with_data(job, project, DataEntry(INIT, path=os.path.relpath(word, project.root)))
@@ -31,6 +34,13 @@ def begin_from(word: str, job: Job, project: Project, store: Store) -> tuple[Job
     begun = replace(job, init=named if step is None else {**named, STEP: str(step)})
     upstream.check(store, begun)
     return begun, project
+
+
+def _check_hub(word: str) -> None:
+    try:
+        hub_address.parse(word)
+    except ValueError as error:
+        raise UsageError(f"--init-from: {error}", hint=hub_address.HINT) from None
 
 
 def _with_data(job: Job, project: Project, entry: DataEntry) -> tuple[Job, Project]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ast
 import json
+import math
 from collections.abc import Mapping, Sequence
 from keyword import iskeyword
 from typing import Any
@@ -75,7 +76,7 @@ def injected(book: Mapping[str, Any], params: Mapping[str, Any], name: str) -> d
         if one not in given:  # type: ignore[operator]
             hint = did_you_mean(one, given or (), f"it has: {', '.join(given or ()) or 'none'}")
             raise UsageError(f"the cell of parameters of {name} has no {one!r}", hint=hint)
-    source = "\n".join(f"{one} = {part!r}" for one, part in params.items())
+    source = "\n".join(f"{one} = {_written(part)}" for one, part in params.items())
     cell: dict[str, Any] = {
         "cell_type": "code",
         "id": "hostler-parameters",
@@ -87,8 +88,26 @@ def injected(book: Mapping[str, Any], params: Mapping[str, Any], name: str) -> d
     return {**book, "cells": [*cells[: at + 1], cell, *cells[at + 1 :]]}
 
 
+def _written(value: Any) -> str:
+    """A value as Python reads it: `nan` and `inf` alone would be names."""
+    if isinstance(value, float) and not math.isfinite(value):
+        return f'float("{value}")'
+    if type(value) is dict:
+        return "{" + ", ".join(f"{_written(k)}: {_written(v)}" for k, v in value.items()) + "}"
+    if type(value) is list:
+        return "[" + ", ".join(map(_written, value)) + "]"
+    if type(value) is tuple:
+        return "(" + "".join(f"{_written(part)}, " for part in value).strip() + ")"
+    if type(value) is set and value:
+        return "{" + ", ".join(map(_written, value)) + "}"
+    if type(value) is complex:
+        return f"complex({_written(value.real)}, {_written(value.imag)})"
+    return repr(value)
+
+
 def _tags(cell: Any) -> Sequence[str]:
-    tags = cell.get("metadata", {}).get("tags", []) if isinstance(cell, dict) else []
+    about = cell.get("metadata") if isinstance(cell, dict) else None
+    tags = about.get("tags") if isinstance(about, dict) else None
     return tags if isinstance(tags, list) else []
 
 

@@ -58,7 +58,7 @@ def open_store(url: str, *, retry: float | None = None, shared: bool = False) ->
         return SshStore(scheme + url[len(scheme) :], _patience(retry), shared=shared)
     from hostler.store.folder import FolderStore
 
-    folder = _folder(url)
+    folder = folder_of(url)
     if os.path.isfile(folder):  # else it would look like a store in which nothing is yet
         raise StoreError(f"{folder}: a file is where a folder should be", hint="use another folder")
     return FolderStore(folder)
@@ -163,7 +163,8 @@ def _known(scheme: str, url: str) -> str:
     )
 
 
-def _folder(url: str) -> str:
+def folder_of(url: str) -> str:
+    """The path that a file:// address, or a path, means."""
     if _scheme(url) == "file":
         from urllib.parse import unquote  # only for this kind of address
 

@@ -33,3 +33,23 @@ def test_answer_cannot_end_its_own_mark_and_shows_invisible_letters() -> None:
 def test_answer_that_is_too_large_is_refused() -> None:
     with pytest.raises(UsageError, match="letters"):
         answers.marked(["x" * 15_000] * 20)
+
+
+@pytest.mark.parametrize(
+    ("name", "given"),
+    [
+        ("retry", {"names": []}),
+        ("retry", {"names": ["grid", " "]}),
+        ("stop", {"names": []}),
+        ("show_run", {"run": ""}),
+        ("submit", {"file": ""}),
+    ],
+)
+def test_required_argument_that_is_empty_is_refused(name: str, given: tools.Given, tmp_path: Path) -> None:
+    tool = tools.named(name, actions=True)
+    with pytest.raises(UsageError, match=f"{name}: {next(iter(given))} is empty"):
+        tool.checked(given, tmp_path)
+
+
+def test_optional_names_may_be_empty(tmp_path: Path) -> None:
+    assert tools.named("list_runs", actions=False).checked({"names": []}, tmp_path) == {"names": []}

@@ -9,7 +9,12 @@ from pathlib import Path
 
 import pytest
 
-from hostler.errors import PrepareError
+from hostler.errors import PrepareError, UsageError
+from hostler.fleet.init_from import begin_from
+from hostler.spec.files import entries
+from hostler.spec.job import Job
+from hostler.spec.project import default_project
+from hostler.store.memory import MemoryStore
 from hostler.worker.prepare import hub_files
 
 
@@ -18,6 +23,18 @@ from hostler.worker.prepare import hub_files
     [
         ("hf://me/model", ("models", "me/model", "main", "")),
         ("hf://me/model@v1/a/b.bin", ("models", "me/model", "v1", "a/b.bin")),
+        ("hf://datasets/squad", ("datasets", "squad", "main", "")),
+        ("hf://datasets/squad/", ("datasets", "squad", "main", "")),
+        ("hf://datasets/squad@v1/a/", ("datasets", "squad", "v1", "a/")),
+        ("hf://models/me/model", ("models", "me/model", "main", "")),
+        ("hf://me/model@refs/pr/1", ("models", "me/model", "refs/pr/1", "")),
+        ("hf://me/model@refs/pr/1/a/b.bin", ("models", "me/model", "refs/pr/1", "a/b.bin")),
+        (
+            "hf://datasets/me/set@refs/convert/parquet/x/",
+            ("datasets", "me/set", "refs/convert/parquet", "x/"),
+        ),
+        ("hf://me/model@my%2Fbranch/a", ("models", "me/model", "my/branch", "a")),
+        ("hf://me/model/a@b", ("models", "me/model", "main", "a@b")),
         ("hf://datasets/me/set/train/", ("datasets", "me/set", "main", "train/")),
     ],
 )
@@ -25,10 +42,29 @@ def test_address_of_the_hub_is_taken_apart(url: str, expected: tuple[str, ...]) 
     assert hub_files.parse(url) == expected
 
 
-@pytest.mark.parametrize("url", ["hf://model", "hf://", "hf://me/model/../../x", "hf://../x/y"])
+BAD = ["hf://model", "hf://", "hf://me/model/../../x", "hf://../x/y", "hf://models/me", "hf://spaces/me/app"]
+BAD += [
+    "hf://datasets",
+    "hf://datasets/",
+    "hf://me/model@",
+    "hf://me/model@refs/pr/x",
+    "hf://me/model@a%2F..%2Fb",
+]
+
+
+@pytest.mark.parametrize("url", BAD)
 def test_address_that_is_not_of_the_hub_is_refused(url: str) -> None:
     with pytest.raises(PrepareError, match="not an address of the hub"):
         hub_files.parse(url)
+
+
+@pytest.mark.parametrize("url", [one for one in BAD if one != "hf://"])
+def test_such_an_address_is_refused_where_data_and_the_start_are_read(url: str, tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="not an address of the hub"):
+        entries.data_url(url)
+    job, project = Job(name="x", command=("true",)), default_project(tmp_path)
+    with pytest.raises(UsageError, match=r"--init-from: hf://.* is not an address of the hub"):
+        begin_from(url, job, project, MemoryStore())
 
 
 SEEN: list[tuple[str, str | None]] = []

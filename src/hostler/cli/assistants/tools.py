@@ -86,11 +86,14 @@ def _check(name: str, one: Argument, value: Any) -> None:
     fits = isinstance(value, kind) and (kind is bool or not isinstance(value, bool))
     if not fits or (kind is list and not all(isinstance(part, str) for part in value)):
         raise UsageError(f"{name} is {value!r:.60}, and not a {_word(one.kind)}")
+    texts = value if kind is list else [value] if kind is str else []
+    if one.required and kind in (str, list) and not (texts and all(text.strip() for text in texts)):
+        raise UsageError(f"{name} is empty", hint=one.about)
     if kind is int and not 1 <= value <= MOST:
         raise UsageError(f"{name} is {value}, and not between 1 and {MOST}")
     if one.choices and value not in one.choices:
         raise UsageError(f"{name} is {value!r:.60}", hint=f"one of: {', '.join(one.choices)}")
-    if any("\0" in part for part in (value if kind is list else [value]) if isinstance(part, str)):
+    if any("\0" in text for text in texts):
         raise UsageError(f"{name} holds a letter that no name has")
 
 

@@ -1,6 +1,7 @@
 """The model card of a run: what was trained, how, and what came out. Pure: facts in, files out.
 
-Hosts, users and folders of machines are left out: a card is for others.
+A card is for others: it has no field of a host, a user or a working folder, and home folders in what the run
+was given or left are `~`.
 """
 
 from __future__ import annotations
@@ -8,6 +9,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -21,17 +23,23 @@ from hostler.spec.scalars import text
 from hostler.spec.units import show_duration, show_number
 
 WIDE, HIGH, EDGE = 640, 240, 30  # of a curve's picture
+_HOMES = r"/(?:home|Users)/[\w.-]+"
+_BEGINS = r"(?:(?<![\w.-])|(?<=-\w))"  # of a path: not in the middle of one, but behind an option like -I
 SHOWN = 6  # metrics whose curves are drawn; curves.csv has all
 
 
-def files(found: Dossier, points: Sequence[Point], step: int, target: str) -> dict[str, str]:
-    """Name → text of each file beside the weights."""
+def files(
+    found: Dossier, points: Sequence[Point], step: int, target: str, homes: Sequence[str]
+) -> dict[str, str]:
+    """Name → text of each file beside the weights. `homes`: paths of the user's own home folder."""
     curves = {name: _curve(points, name) for name in _metrics(found)}
     drawn = [name for name, curve in curves.items() if len(curve) > 1][:SHOWN]
     drawn = sorted(drawn, key=lambda name: name != found.job.metric)
+    record = _record(found, step, homes)
+    notes = without_home(found.job.notes, homes)
     return {
-        "README.md": _readme(found, step, drawn, target),
-        "hostler.json": json.dumps(_record(found, step), indent=2, default=str) + "\n",
+        "README.md": _readme(found.row.name, record, drawn, target, notes),
+        "run.json": json.dumps(record, indent=2, default=str) + "\n",
         "curves.csv": _table(curves),
         **{_picture(name): _drawn(name, curves[name]) for name in drawn},
     }
@@ -41,26 +49,26 @@ def _metrics(found: Dossier) -> list[str]:
     return [name for name in found.metrics if not name.startswith("system/")]
 
 
-def _readme(found: Dossier, step: int, drawn: Sequence[str], target: str) -> str:
-    row, job = found.row, found.job
-    metrics = {name: found.metrics[name] for name in _metrics(found)}
+def _readme(name: str, record: Mapping[str, Any], drawn: Sequence[str], target: str, notes: str) -> str:
+    metrics, origin = record["metrics"], record["provenance"]
     parts = [
         "---\ntags:\n- hostler\n---",
-        f"# {_plain(target.rstrip('/').rpartition('/')[2] or row.name)}",
-        f"Weights of the run `{_plain(row.name)}` at step {step}, trained and kept by hostler.",
+        f"# {_plain(target.rstrip('/').rpartition('/')[2] or name)}",
+        f"Weights of the run `{_plain(name)}` at step {origin['step']}, trained and kept by hostler.",
         "## Parameters",
-        _rows(("parameter", "value"), [(name, _cell(value)) for name, value in flatten(row.params).items()]),
+        _rows(
+            ("parameter", "value"), [(key, _cell(value)) for key, value in flatten(record["params"]).items()]
+        ),
         "## Metrics",
         _rows(
             ("metric", "last", "least", "greatest"),
             [(n, *(_cell(one.get(part)) for part in ("last", "min", "max"))) for n, one in metrics.items()],
         ),
-        *(f"![{_plain(name)}]({_picture(name)})" for name in drawn),
+        *(f"![{_plain(one)}]({_picture(one)})" for one in drawn),
         "## Provenance",
-        _rows(("", ""), [(name, _cell(value)) for name, value in _provenance(found, step).items()]),
+        _rows(("", ""), [(key, _cell(value)) for key, value in origin.items()]),
     ]
-    said = job.notes if isinstance(getattr(job, "notes", ""), str) else ""
-    return "\n\n".join(part for part in [*parts, said] if part) + "\n"
+    return "\n\n".join(part for part in [*parts, notes] if part) + "\n"
 
 
 def _provenance(found: Dossier, step: int) -> dict[str, Any]:
@@ -81,10 +89,10 @@ def _provenance(found: Dossier, step: int) -> dict[str, Any]:
     return {name: value for name, value in known.items() if value is not None}
 
 
-def _record(found: Dossier, step: int) -> dict[str, Any]:
+def _record(found: Dossier, step: int, homes: Sequence[str]) -> dict[str, Any]:
     """The same for programs."""
     packages = (found.environment or {}).get("packages") or {}
-    return {
+    known = {
         "provenance": _provenance(found, step),
         "params": dict(found.row.params),
         "metrics": {name: found.metrics[name] for name in _metrics(found)},
@@ -92,6 +100,20 @@ def _record(found: Dossier, step: int) -> dict[str, Any]:
         "result": found.result,
         "packages": dict(packages),
     }
+    return {name: without_home(value, homes) for name, value in known.items()}
+
+
+def without_home(value: Any, homes: Sequence[str]) -> Any:
+    """The same with `~` for home folders: the user's own, and those below /home and /Users."""
+    if isinstance(value, Mapping):
+        return {without_home(name, homes): without_home(part, homes) for name, part in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [without_home(part, homes) for part in value]
+    if not isinstance(value, str):
+        return value
+    own = [re.escape(home.rstrip("/")) for home in homes if home.rstrip("/")]
+    every = "|".join([*sorted(own, key=len, reverse=True), _HOMES])
+    return re.sub(rf"{_BEGINS}(?:{every})(?![\w.-])", "~", value)
 
 
 def _rows(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:

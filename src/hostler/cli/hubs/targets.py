@@ -12,10 +12,12 @@ from typing import Any, Protocol
 
 from hostler.cli.extras import needs
 from hostler.errors import MachineError, StoreError, UsageError
+from hostler.spec import project
 from hostler.store import Store, registry
 
-HUB = "hf://"
+HUB, FILE = "hf://", "file://"
 _NAME = re.compile(r"[\w-][\w.-]*/[\w-][\w.-]*", re.ASCII)
+STORE = os.path.basename(project.default_store(Path()))
 LOGIN = "hf auth login, or HF_TOKEN"
 
 
@@ -38,6 +40,8 @@ class Target(Protocol):
 
 def target(word: str, *, public: bool) -> Target:
     """The place that a word means."""
+    if not word.strip():
+        raise UsageError("no target is named", hint="hf://OWNER/NAME, s3://…, or a folder")
     if word.startswith(HUB):
         name = word.removeprefix(HUB).strip("/")
         if not _NAME.fullmatch(name) or ".." in name or "--" in name:
@@ -45,6 +49,8 @@ def target(word: str, *, public: bool) -> Target:
         return _Hub(name, public, f"the hub, {name}, {'public' if public else 'private'} if it is new")
     if public:
         raise UsageError("--public is for a hub", hint="hf://OWNER/NAME")
+    if word.startswith(FILE):
+        return _Folder(Path(registry.folder_of(word)), word)
     if "://" in word:
         return _Bucket(word.rstrip("/"), word.rstrip("/"))
     return _Folder(Path(word), word)
@@ -116,7 +122,7 @@ class _Bucket:
     shown: str
 
     def check(self) -> None:
-        self._store()
+        any(self._store().list(""))  # asks for one page; a probe would write before anybody has agreed
 
     def _store(self) -> Store:
         return registry.open_at(self.url)
@@ -139,6 +145,13 @@ class _Folder:
     def check(self) -> None:
         if self.path.exists() and not self.path.is_dir():
             raise UsageError(f"{self.path} is a file", hint="name a folder")
+        whole = self.path.resolve()
+        if STORE in whole.parts:
+            raise UsageError(f"{self.path} is in a store of hostler", hint="name a folder of its own")
+        for name in (*project.NAMES, STORE):
+            if os.path.lexists(whole / name):
+                hint = "name a folder of its own, which may be new"
+                raise UsageError(f"{self.path} is the folder of a project: it holds {name}", hint=hint)
 
     def there(self, names: Collection[str]) -> list[str]:
         for name in names:

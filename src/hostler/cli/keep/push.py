@@ -5,6 +5,7 @@ Nothing leaves before a person has seen what goes where, and agreed.
 
 from __future__ import annotations
 
+import os
 import tempfile
 from pathlib import Path
 
@@ -48,17 +49,12 @@ def command(
             _outputs(store, own, folder)
         points = metrics.read(store, own.run, packing.ANY)
         found = run_details.read(store, key, output.saying(), job)
-        _write(folder, card.files(found, points, at, target))
+        _write(folder, card.files(found, points, at, target, _homes()))
         names = sorted(row.name for row in scan(folder).rows)
         size = scan(folder).size
         _show(name, at, place.shown, names, size)
         there = place.there(names)
-        replaced = (
-            f" {counted(len(there), 'file')} there {'is' if len(there) == 1 else 'are'} replaced."
-            if there
-            else ""
-        )
-        if not ask(f"Push {in_bytes(size)} to {place.shown}?{replaced}", yes=yes):
+        if not ask(f"Push {in_bytes(size)} to {place.shown}?{_replaced(there)}", yes=yes):
             click.echo("hostler: nothing was pushed", err=True)
             return 1
         where = place.push(folder, names, f"{found.row.name} at step {at}")
@@ -102,6 +98,21 @@ def _write(folder: Path, texts: dict[str, str]) -> None:
         if not place.exists():  # a card that the script wrote is the better one
             place.parent.mkdir(parents=True, exist_ok=True)
             place.write_text(content)
+
+
+def _homes() -> list[str]:
+    try:
+        home = Path.home()
+    except RuntimeError:  # a user without one
+        return []
+    return [str(home), os.path.realpath(home)]
+
+
+def _replaced(there: list[str]) -> str:
+    if not there:
+        return ""
+    named = there if len(there) <= LISTED else [*there[:LISTED], f"{len(there) - LISTED} more"]
+    return f" It replaces {' and '.join(part for part in (', '.join(named[:-1]), named[-1]) if part)}."
 
 
 def _show(name: str, step: int, target: str, names: list[str], size: int) -> None:

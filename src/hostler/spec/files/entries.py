@@ -14,6 +14,7 @@ from typing import Any
 from hostler.errors import UsageError
 from hostler.spec import ranking
 from hostler.spec.argv import split_command
+from hostler.spec.files import hub_address
 from hostler.spec.job import MetricSource, by_pattern
 from hostler.spec.names import check_part
 from hostler.spec.project import GitSource
@@ -106,6 +107,11 @@ def data_url(value: str) -> str:
         raise ValueError(
             f"{value!r} is not an address data can come from (gs, s3, az, hf, http, https, file)"
         )
+    if value.startswith(hub_address.SCHEME):
+        try:
+            hub_address.parse(value)
+        except ValueError as error:
+            raise ValueError(f"{error} ({hub_address.HINT})") from None
     return value
 
 

@@ -12,39 +12,22 @@ import re
 import urllib.error
 import urllib.request
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 from urllib.parse import quote, urlsplit
 
 from hostler import env
 from hostler.errors import MissingError, PrepareError
+from hostler.spec.files import hub_address
 
 CHUNK = 1 << 20
 TIMEOUT = 60.0  # seconds without a byte
-_FORM = re.compile(
-    r"hf://(?P<kind>datasets/|models/)?(?P<repo>[\w.-]+/[\w.-]+)(?:@(?P<revision>[\w./-]+?))?(?:/(?P<path>.*))?",
-    re.ASCII,
-)
-HINT = "hf://OWNER/NAME, hf://OWNER/NAME/FILE or hf://datasets/OWNER/NAME/FOLDER/"
 
 
-class HubPath(NamedTuple):
-    kind: str  # models, datasets
-    repo: str
-    revision: str
-    path: str  # '' is all; a folder ends in /
-
-    def at(self, endpoint: str, name: str) -> str:
-        folder = "datasets/" if self.kind == "datasets" else ""
-        return f"{endpoint}/{folder}{self.repo}/resolve/{quote(self.revision, safe='')}/{quote(name)}"
-
-
-def parse(url: str) -> HubPath:
-    found = _FORM.fullmatch(url)
-    path = (found["path"] or "") if found else ""
-    if not found or ".." in path.split("/") or ".." in found["repo"]:
-        raise PrepareError(f"{url} is not an address of the hub", hint=HINT)
-    kind = (found["kind"] or "models/").rstrip("/")
-    return HubPath(kind, found["repo"], found["revision"] or "main", path)
+def parse(url: str) -> hub_address.HubPath:
+    try:
+        return hub_address.parse(url)
+    except ValueError as error:  # a job of before it was checked at submission
+        raise PrepareError(str(error), hint=hub_address.HINT) from None
 
 
 def leaf(url: str) -> str:
@@ -69,7 +52,7 @@ def fetch(url: str, place: Path, name: str) -> None:
         _download(meant.at(endpoint, one), place / below, token, url)
 
 
-def _listed(meant: HubPath, endpoint: str, token: str | None, url: str) -> list[str]:
+def _listed(meant: hub_address.HubPath, endpoint: str, token: str | None, url: str) -> list[str]:
     """Files of a repository, or below one of its folders, over all pages of the answer."""
     below = f"/{quote(meant.path.rstrip('/'))}" if meant.path else ""
     tree = f"{endpoint}/api/{meant.kind}/{meant.repo}/tree/{quote(meant.revision, safe='')}{below}"

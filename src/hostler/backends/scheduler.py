@@ -225,11 +225,7 @@ def undeclared(environment: Mapping[str, str]) -> list[str]:
         name
         for name, value in environment.items()
         if name != "PWD"  # a folder
-        and (
-            private.is_variable(name)
-            or private.is_secret(name, value)
-            or any(shape.search(value) for shape in private.SHAPES.values())
-        )
+        and (private.is_variable(name) or private.is_secret(name, value) or private.has_shape(value))
     ]
 
 

@@ -57,7 +57,7 @@ def imported(path: Path) -> Imported:
 
 
 def _machines(path: Path, part: machines.Machines) -> Imported:
-    hidden = tuple(path.parent / name for name in part.hidden)
+    hidden = (*(path.parent / name for name in part.hidden), *([path] if part.hides_itself else []))
     notes = (*part.notes, *(f"{one} holds secrets: keep it out of what is uploaded" for one in hidden))
     more = {"name": _name(path), "parameters": part.parameters} if part.parameters else {}
     return Imported(path, part.tool, part.project, NAMES[0], notes, is_sweep=False, hidden=hidden, sweep=more)

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from hostler.errors import SpecError
-from hostler.spec.formats import shell
+from hostler.spec.formats import shell, startup, withheld
 from hostler.spec.formats.machines import Machines
 from hostler.spec.names import slug
 
@@ -45,12 +45,16 @@ def read(text: str, name: str) -> Machines:
     known = (*_KEYS, *_OURS, "time", "array", "cpus-per-task", "mem", "gres", "gpus", "nodes", "ntasks")
     notes += [f"#SBATCH --{key}: not carried over" for key in asked if key not in (*known, "gpus-per-node")]
     notes += [f"#SBATCH --{key}: hostler sets it itself" for key in asked if key in _OURS]
-    project: dict[str, Any] = {"command": _command(text, name, bool(tasks), fleet, notes)}
+    begun = _begun(text, name, bool(tasks), fleet)
+    notes += begun.notes
+    project: dict[str, Any] = {"command": list(begun.command)} if begun.command else {}
+    project |= {"secrets": list(begun.secrets)} if begun.secrets else {}
     project |= {"resources": resources} if resources else {}
     label = slug(asked.get("partition") or "cluster")
     project |= {"fleet": label, "fleets": {label: fleet}}
     parameters = {TASK: tasks if len(tasks) > 1 else tasks[0]} if tasks else {}
-    return Machines("Slurm", project, tuple(dict.fromkeys(notes)), parameters=parameters)
+    own = startup.holds_secrets(text)
+    return Machines("Slurm", project, tuple(dict.fromkeys(notes)), hides_itself=own, parameters=parameters)
 
 
 def _options(text: str) -> Iterator[tuple[str, str]]:
@@ -108,16 +112,38 @@ def _resources(asked: dict[str, str], notes: list[str]) -> dict[str, Any]:
     return found
 
 
-def _command(text: str, name: str, is_array: bool, fleet: dict[str, Any], notes: list[str]) -> list[str]:
+def _begun(text: str, name: str, is_array: bool, fleet: dict[str, Any]) -> startup.Startup:
+    """The command, without the secrets that stand in it; they are named."""
     body = [line.strip() for line in text.splitlines() if line.strip() and not line.lstrip().startswith("#")]
     header = [line for line in body if re.match(r"(module|source|conda|\.)\s", line)]
     rest = [line for line in body if line not in header]
-    if len(rest) == 1:
-        line = re.sub(r"^srun\s+(?=\w*python|\./)", "", _ID.sub("HOSTLER_TASK", rest[0]))
-        if shell.is_plain(line) and (words := shell.words(line)):
-            fleet |= {"header": header} if header else {}
-            return [word.replace("HOSTLER_TASK", f"{{{TASK}}}") for word in words]
     if not rest:
         raise SpecError("it runs no command", "name the script of the training", where=name)
-    notes.append(f"{name} is more than one command: each run runs all of it")
-    return [*(["env", f"SLURM_ARRAY_TASK_ID={{{TASK}}}"] if is_array else []), "bash", name]
+    if len(rest) == 1 and not startup.holds_secrets("\n".join(header)):
+        line = re.sub(r"^srun\s+(?=\w*python|\./)", "", _ID.sub("HOSTLER_TASK", rest[0]))
+        clean = withheld.withhold(line)
+        if shell.is_plain(line) and (words := shell.words(line)) and not clean.left:
+            fleet |= {"header": header} if header else {}
+            words = ["bash", "-c", clean.text] if clean.text != line else words
+            command = [word.replace("HOSTLER_TASK", f"{{{TASK}}}") for word in words]
+            return startup.Startup(tuple(command), secrets=tuple(clean.names), notes=_named(clean))
+    return _whole(text, name, ["env", f"SLURM_ARRAY_TASK_ID={{{TASK}}}"] if is_array else [])
+
+
+def _whole(text: str, name: str, before: list[str]) -> startup.Startup:
+    """All of the script; one that holds secrets is not uploaded, and a shell gets it without them."""
+    clean, said = withheld.withhold(text), f"{name} is more than one command: each run runs all of it"
+    if not clean.left and clean.text == text:
+        return startup.Startup((*before, "bash", name), notes=(said,))
+    if clean.left or f"{{{TASK}}}" in clean.text:  # a variable of the script's would be taken for ours
+        where = ", ".join([*clean.left, *clean.names])
+        note = f"{name} holds a secret ({where}): take it out, and name the `command`"
+        return startup.Startup(secrets=tuple(clean.names), notes=(note, *_named(clean)))
+    command = (*before, "bash", "-c", clean.text)
+    return startup.Startup(command, secrets=tuple(clean.names), notes=(said, *_named(clean)))
+
+
+def _named(clean: withheld.Withheld) -> tuple[str, ...]:
+    return tuple(
+        f"{one}: its value is not carried over: export {one}=... before a sweep" for one in clean.names
+    )

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from hostler.errors import SpecError
@@ -28,7 +28,8 @@ def is_it(value: Any) -> bool:
 def read(value: Mapping[str, Any], where: str) -> Machines:
     """SpecError for one that trains nothing."""
     reader = next(reader for test, reader in READERS if test(value))
-    return reader(value, where)
+    made = reader(value, where)
+    return replace(made, hides_itself=_holds_secrets(value))
 
 
 @dataclass
@@ -49,11 +50,28 @@ class _Carried:
         """Variables as a table, or as a list of NAME=VALUE."""
         env = self.project.setdefault("env", {})
         for name, value in _pairs(given):
-            if value is None or private.is_secret(name, value):
+            if value is None or private.is_secret(name, value) or private.has_shape(value):
                 self.secrets.append(name)
                 self.notes.append(f"{name}: its value is not carried over: export {name}=... before a sweep")
             else:
                 env[name] = value
+
+    def without_secrets(self, given: Any, path: str) -> Any:
+        """The same value less what is a secret in it: parameters are kept in the store, and shown."""
+        if isinstance(given, list):
+            return [self.without_secrets(one, path) for one in given]
+        if not isinstance(given, Mapping):
+            return given
+        secret = [key for key, value in given.items() if _is_secret(str(key), value)]
+        self.notes += [
+            f"{path}.{key}: a secret is no parameter: let the training read a variable that `secrets` names"
+            for key in secret
+        ]
+        return {
+            key: self.without_secrets(value, f"{path}.{key}")
+            for key, value in given.items()
+            if key not in secret
+        }
 
     def script(self, text: str, setup: str = "") -> None:
         """The commands of a shell: the last one that runs a program is the training."""
@@ -229,8 +247,25 @@ def _launch(given: Mapping[str, Any], where: str) -> Machines:
     else:
         made.left(args, (), f"resource_args.{resource}.")
         made.notes += [f"docker.docker_image: {image}: runs use the Python of the fleet"] if image else []
-    parameters = {key: _value(value) for key, value in _table(overrides, "run_config").items()}
+    config = made.without_secrets(_table(overrides, "run_config"), "run_config")
+    parameters = {key: _value(value) for key, value in config.items()}
     return made.machines("W&B launch", given.get("name"), parameters=parameters)
+
+
+def _is_secret(name: str, value: Any) -> bool:
+    if isinstance(value, list):
+        return any(_is_secret(name, one) for one in value)
+    return isinstance(value, str) and (private.is_secret(name, value) or private.has_shape(value))
+
+
+def _holds_secrets(given: Any, name: str = "") -> bool:
+    """Whether a value that nobody else should know stands in the file."""
+    if isinstance(given, Mapping):
+        pair = isinstance(given.get("name"), str) and _is_secret(given["name"], given.get("value"))
+        return pair or any(_holds_secrets(value, str(key)) for key, value in given.items())
+    if isinstance(given, list):
+        return any(_holds_secrets(one, name) for one in given)
+    return isinstance(given, str) and (_is_secret(name, given) or startup.holds_secrets(given))
 
 
 def _value(value: Any) -> Any:

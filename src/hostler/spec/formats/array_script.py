@@ -34,10 +34,12 @@ def read(text: str, name: str) -> Machines:
     """SpecError for an array or a time that Slurm would not take."""
     asked, notes = dict[str, str](), list[str]()
     fleet: dict[str, Any] = {"backend": "slurm"}
-    for option, value in _options(text):
+    for option, value in _options(text, name):
         asked[option] = value
     fleet |= {key: asked[key] for key in _KEYS if asked.get(key)}
-    if asked.get("time"):
+    if asked.get("time", "").upper() in ("UNLIMITED", "INFINITE"):
+        notes.append(f"#SBATCH --time={asked['time']}: no time is asked for: the partition's limit counts")
+    elif asked.get("time"):
         fleet["time"] = f"{_minutes(asked['time'], name)}m"
     tasks, at_once = _array(asked["array"], name) if "array" in asked else ([], 0)
     fleet |= {"workers": at_once or len(tasks)} if tasks else {}
@@ -57,9 +59,13 @@ def read(text: str, name: str) -> Machines:
     return Machines("Slurm", project, tuple(dict.fromkeys(notes)), hides_itself=own, parameters=parameters)
 
 
-def _options(text: str) -> Iterator[tuple[str, str]]:
+def _options(text: str, where: str) -> Iterator[tuple[str, str]]:
     for line in _LINE.findall(text):
-        words = shlex.split(line, comments=True)
+        try:
+            words = shlex.split(line, comments=True)
+        except ValueError:
+            said = f"#SBATCH {line}: a quote is not closed"
+            raise SpecError(said, 'close it, or write "..." around the value', where=where) from None
         while words:
             word = words.pop(0)
             option, equals, value = word.lstrip("-").partition("=")
@@ -99,12 +105,20 @@ def _resources(asked: dict[str, str], notes: list[str]) -> dict[str, Any]:
         found["cpus"] = int(asked["cpus-per-task"])
     if size := re.fullmatch(r"(\d+)([KMGT]?)B?", asked.get("mem", ""), re.IGNORECASE):
         found["memory"] = f"{size[1]}{size[2].upper() or 'M'}iB"
-    gpus = asked.get("gres") or asked.get("gpus") or asked.get("gpus-per-node") or ""
-    if gpus:
-        count = re.search(r"(\d+)$", gpus)
-        found["gpus"] = int(count[1]) if count else 1
-        if re.search(r"[a-z]", gpus.removeprefix("gpu").strip(":"), re.IGNORECASE):
-            notes.append(f"{gpus}: the number of GPUs is carried over; set `gres` of the fleet for the kind")
+    parts = [part.removeprefix("gres/").partition("(")[0] for part in asked.get("gres", "").split(",")]
+    of_gres = [part for part in parts if re.match(r"gpu(:|$)", part)]
+    notes += [
+        f"#SBATCH --gres={part}: not carried over; set `gres` of the fleet"
+        for part in parts
+        if part and part not in of_gres
+    ]
+    gpus = of_gres or (asked.get("gpus") or asked.get("gpus-per-node") or "").split(",")
+    if any(gpus):
+        counts = [re.search(r"(?:^|:)(\d+)$", part) for part in gpus]
+        found["gpus"] = sum(int(count[1]) if count else 1 for count in counts)
+        if re.search(r"[a-z]", re.sub(r"\bgpu\b", "", ",".join(gpus)), re.IGNORECASE):
+            said = "the number of GPUs is carried over; set `gres` of the fleet for the kind"
+            notes.append(f"{','.join(gpus)}: {said}")
     if asked.get("nodes", "").isdigit() and int(asked["nodes"]) > 1:
         found["nodes"] = int(asked["nodes"])
     if asked.get("ntasks", "1") != "1":

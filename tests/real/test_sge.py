@@ -224,6 +224,7 @@ def test_secret_is_neither_in_the_job_nor_left_after_down(
     desk: Path, site: Grid, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setenv("MY_TOKEN", "s3cr3t-value")
+    monkeypatch.setenv("OTHER_API_KEY", "s3cr3t-that-nobody-declared")
     (desk / "train.py").write_text("import os, time; print(len(os.environ['MY_TOKEN'])); time.sleep(600)\n")
     (desk / "hostler.yaml").write_text(
         "name: mine\nsecrets: [MY_TOKEN]\nfleets: {cluster: {backend: sge, workers: 1}}\n"

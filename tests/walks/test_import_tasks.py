@@ -168,7 +168,7 @@ def test_dstack_task_is_planned_with_its_limits(world: World) -> None:
     assert made["fleets"]["tune"] == {"backend": "gce", "spot": "prefer", "cpus": "8+", "memory": "32GB+",
                                       "disk": "100GB", "gpu": "A100:1"}  # fmt: skip
     assert made["secrets"] == ["HF_TOKEN"] and made["env"] == {"FLAVOUR": "sour"}
-    for line in ("python: not", "resources.shm_size: not", "resources.gpu.memory: not"):
+    for line in ("python: not", "resources.shm_size: not"):
         assert line in said
     assert "train.py" in planned(world, "HF_TOKEN")
 
@@ -217,6 +217,7 @@ def test_slurm_array_becomes_a_sweep_over_its_tasks(world: World) -> None:
     assert made["fleets"]["gpu"] == {"backend": "slurm", "partition": "gpu", "time": "1590m", "workers": 2,
                                      "header": ["module load cuda"]}  # fmt: skip
     assert made["resources"] == {"cpus": 2, "memory": "4GiB"}
+    assert "3 runs there, 3 runs here" in said
     assert "--mail-type: not carried over" in said and "--job-name: hostler sets it itself" in said
     done = world.run("plan", "sweep.yaml")
     assert done.code == 0 and "3 runs" in done.out, done.err
@@ -235,6 +236,18 @@ def test_slurm_script_of_many_commands_gets_its_tasks_number(world: World) -> No
     assert sorted(frame["seen"]) == [4, 6] and set(frame["state"]) == {"done"}
 
 
+def test_one_task_among_several_documents_is_taken(world: World) -> None:
+    made, said = brought(world, "job.yaml", f"---\nkind: Service\nspec: {{}}\n---{TRAINJOB}")
+    assert (
+        made["command"][:2] == ["python", "train.py"] and "the document of line 2: not carried over" in said
+    )
+
+
+def test_file_with_a_secret_is_not_uploaded(world: World) -> None:
+    brought(world, "sky.yaml", SKY)
+    assert "sky.yaml" in (world.folder / ".hostlerignore").read_text()
+
+
 @pytest.mark.parametrize(
     ("name", "text", "said"),
     [
@@ -244,6 +257,12 @@ def test_slurm_script_of_many_commands_gets_its_tasks_number(world: World) -> No
         ("a.sh", "#SBATCH --array=x-y\npython t.py\n", "--array=x-y is not an array"),
         ("b.sh", "#SBATCH --time=soon\npython t.py\n", "--time=soon is not a time"),
         ("c.sh", "#SBATCH --mem=1G\n", "it runs no command"),
+        ("e.sh", "#SBATCH --comment=don't\npython t.py\n", "--comment=don't: a quote is not closed"),
+        (
+            "sky.yaml",
+            "name: all\n---\n" + "---\n".join(["resources: {}\nrun: python t.py\n"] * 3),
+            "has 3 tasks",
+        ),
         ("d.sh", "echo hello\n", "is not a script that hostler knows"),
     ],
 )

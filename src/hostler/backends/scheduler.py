@@ -10,8 +10,8 @@ from __future__ import annotations
 import math
 import re
 import shlex
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Protocol
 
 from hostler import env
@@ -28,6 +28,7 @@ from hostler.backends.base import (
 from hostler.backends.privatefile import PrivateContent
 from hostler.backends.terminal import Here, Ran, Terminal
 from hostler.errors import MachineError
+from hostler.spec.formats import private
 from hostler.spec.job import Resources
 from hostler.spec.names import slug
 from hostler.spec.project import Fleet
@@ -85,6 +86,7 @@ class SchedulerBackend:
     capabilities: Capabilities = CAPABILITIES
 
     def plan(self, fleet: Fleet, launch: Launch) -> Plan:
+        launch = with_keys(launch)
         if launch.secrets or launch.keys:
             launch = with_vault(fleet, launch, str(env.cache_dir()))
         every = arrays(fleet, launch.runs) * int(fleet.options.get("chain") or 1)
@@ -191,9 +193,11 @@ class SchedulerBackend:
         return ran
 
     def _run(self, words: Sequence[str], given: str = "", launch: Launch | None = None) -> Ran:
-        """What is in the environment of the command a scheduler writes down, with the job: no secret is."""
+        """What is in the environment of the command a scheduler writes down, with the job, for everybody to
+        read: no secret is, declared or not."""
         launch = launch or Launch("")
-        ran = self.terminal.run(words, given, launch.plain, without=[*launch.secrets, *launch.keys])
+        hidden = [*launch.secrets, *launch.keys, *undeclared(env.bare())]
+        ran = self.terminal.run(words, given, launch.plain, without=hidden)
         if ran.code == 127:
             raise MachineError(*self._absent(words[0]))
         return ran
@@ -207,6 +211,22 @@ def name_of(fleet: Fleet, launch: Launch) -> str:
     digit; too many sweeps are not written down."""
     sweeps = ",".join(launch.sweeps)
     return f"h.{sweeps if len(sweeps) <= NAMED // 10 else ''}~{_own(fleet)}"
+
+
+def with_keys(launch: Launch) -> Launch:
+    """The same with the variables that open its bucket, if it has one: they go into the file of secrets."""
+    found = env.credentials(launch.store.partition("://")[0])
+    return replace(launch, variables={**found, **launch.variables}) if found else launch
+
+
+def undeclared(environment: Mapping[str, str]) -> list[str]:
+    """Variables that by their names, or by the form of their values, are secrets. Pure."""
+    return [
+        name
+        for name, value in environment.items()
+        if name != "PWD"  # a folder
+        and (private.is_variable(name) or private.is_secret(name, value) or private.has_shape(value))
+    ]
 
 
 def sweeps_of(fleet: Fleet, name: str) -> tuple[str, ...] | None:

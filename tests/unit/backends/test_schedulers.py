@@ -243,7 +243,35 @@ def test_secrets_are_kept_in_a_file_and_in_no_word(name: str, tmp_path: Path, mo
     made.start(plan)
     assert "hidden" not in plan.text + repr(terminal.typed) and "--secrets file:" in plan.text
     [kept] = terminal.kept.values()
-    assert kept.secrets == {"TOKEN": "hidden"} and kept.variables == {"AWS_KEY": "hidden"}  # type: ignore[attr-defined]
+    assert kept.secrets == {"TOKEN": "hidden"} and kept.variables["AWS_KEY"] == "hidden"  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_job_has_the_shells_variables_but_no_secret_of_it(
+    name: str, tmp_path: Path, monkeypatch: Any
+) -> None:
+    """By a program in the place of qsub that writes down its environment, as the scheduler does."""
+    says = {"sge": "7.1-2:1", "pbs": "7[].s", "lsf": "Job <7> is"}[name]
+    for program in ("qsub", "bsub", "qstat", "qselect", "bjobs"):
+        said = "<?xml version='1.0'?><a/>" if program == "qstat" else says if program[1:] == "sub" else ""
+        (tmp_path / program).write_text(f'#!/bin/sh\nenv > {tmp_path}/{program}.env\necho "{said}"\n')
+        (tmp_path / program).chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path), prepend=os.pathsep)
+    monkeypatch.setenv("HOSTLER_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setenv("HARMLESS", "seen")
+    for variable in ("X_API_KEY", "DECLARED", "AWS_SECRET_ACCESS_KEY", "AWS_REGION", "MYSQL_PWD"):
+        monkeypatch.setenv(variable, "hidden-value")
+    monkeypatch.setenv("EXTRA", "hf_" + "a1" * 12)
+    made = registry.backend(name)
+    plan = made.plan(fleet(name), Launch("s3://b", ("a",), secrets={"DECLARED": "hidden-value"}))
+    made.start(plan)
+    written = (tmp_path / ("bsub.env" if name == "lsf" else "qsub.env")).read_text()
+    assert "HARMLESS=seen" in written and "hidden-value" not in written and "hf_a1" not in written
+    [kept] = (tmp_path / "cache" / "secrets").glob("*.json")
+    assert kept.stat().st_mode & 0o777 == 0o600 and f"--secrets file:{kept}" in plan.script
+    found = json.loads(kept.read_text())
+    assert found["secrets"] == {"DECLARED": "hidden-value"}
+    assert found["variables"].keys() >= {"AWS_SECRET_ACCESS_KEY", "AWS_REGION"}
 
 
 def test_many_tasks_are_named_in_few_commands() -> None:

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from math import prod
 from pathlib import Path
 from typing import Any
 
 from hostler.errors import MissingError, SpecError, UsageError
 from hostler.spec import space
 from hostler.spec.files.otherwords import meant
-from hostler.spec.files.parse import read_document
+from hostler.spec.files.parse import read_documents
 from hostler.spec.files.yaml12 import Document
 from hostler.spec.formats import array_script, burst, machines, tasks
 from hostler.spec.formats.foreign import Foreign
@@ -43,21 +44,40 @@ class Imported:
 def imported(path: Path) -> Imported:
     if path.suffix in SCRIPTS:
         return _script(path)
-    document = read_document(path)
+    document, others = _document(path)
     found = recognise(document, _name(path))
     if found is not None:
-        return _sweep(path, document, found)
+        return _sweep(path, document, replace(found, notes=(*found.notes, *others)))
     if tasks.is_it(document.value):
         part: machines.Machines | None = tasks.read(document.value, path.name)
     else:
         part = machines.recognise(document.value, path.name, lambda name: _text(path.parent / name))
     if part is None:
         raise UsageError(f"{path} is not a file of a tool that hostler knows", hint=_hint(document))
-    return _machines(path, part)
+    return _machines(path, replace(part, notes=(*part.notes, *others)))
+
+
+def _document(path: Path) -> tuple[Document, tuple[str, ...]]:
+    """The document of a file that is of a tool we know, and a line for each other one."""
+    every = read_documents(path)
+    able = [one for one in every if _is_known(one.value)]
+    if len(able) > 1:
+        raise UsageError(f"{path} has {len(able)} tasks", hint="put one into a file of its own")
+    if len(every) < 2:
+        return (every[0] if every else Document(str(path), None, {})), ()
+    chosen = able[0] if able else every[0]
+    others = [one for one in every if one is not chosen]
+    return chosen, tuple(
+        f"the document of line {one.where().rpartition(':')[2]}: not carried over" for one in others
+    )
+
+
+def _is_known(value: Any) -> bool:
+    return is_foreign(value) or tasks.is_it(value) or machines.is_it(value)
 
 
 def _machines(path: Path, part: machines.Machines) -> Imported:
-    hidden = tuple(path.parent / name for name in part.hidden)
+    hidden = (*(path.parent / name for name in part.hidden), *([path] if part.hides_itself else []))
     notes = (*part.notes, *(f"{one} holds secrets: keep it out of what is uploaded" for one in hidden))
     more = {"name": _name(path), "parameters": part.parameters} if part.parameters else {}
     return Imported(path, part.tool, part.project, NAMES[0], notes, is_sweep=False, hidden=hidden, sweep=more)
@@ -67,7 +87,9 @@ def with_sweep(one: Imported) -> list[Imported]:
     """A project, and the sweep file with the parameters that stood beside its machines."""
     if not one.sweep:
         return [one]
-    return [one, Imported(one.file, one.tool, one.sweep, "sweep.yaml", (), there=1, here=1)]
+    sizes = [len(value) if isinstance(value, list) else 1 for value in one.sweep["parameters"].values()]
+    runs = prod(sizes)
+    return [one, Imported(one.file, one.tool, one.sweep, "sweep.yaml", (), there=runs, here=runs)]
 
 
 def known(path: Path) -> bool:
@@ -76,15 +98,14 @@ def known(path: Path) -> bool:
         text = _text(path) or ""
         return burst.is_it(text) or array_script.is_it(text)
     try:
-        value = read_document(path).value
+        return any(_is_known(one.value) for one in read_documents(path))
     except SpecError:
         return False
-    return is_foreign(value) or tasks.is_it(value) or machines.is_it(value)
 
 
 def sweep_of(path: Path, name: str) -> Imported:
     """A search file under another name than its own."""
-    document = read_document(path)
+    document, _ = _document(path)
     found = recognise(document, name)
     if found is None:
         raise UsageError(f"{path} is not a search of a tool that hostler knows", hint=_hint(document))

@@ -35,7 +35,7 @@ from hostler.spec import job, project, ranking, resume, style, tracking, units
 from hostler.spec.files import entries, tracking_words
 from hostler.spec.files.complaint import complaint
 from hostler.spec.files.otherwords import said_here
-from hostler.spec.files.yaml12 import Document, load
+from hostler.spec.files.yaml12 import Document, load, load_all
 from hostler.spec.names import place_of_data
 from hostler.spec.nearest import did_you_mean
 
@@ -56,6 +56,11 @@ def load_project(path: Path, kinds: Kinds) -> project.Project:
 def read_document(path: Path) -> Document:
     """The YAML or JSON of a file, with its lines."""
     return load(_read(path), _shown(path))
+
+
+def read_documents(path: Path) -> list[Document]:
+    """All documents of a YAML file, which `---` parts; empty ones are left out."""
+    return load_all(_read(path), _shown(path))
 
 
 def parse_project(document: Document, root: Path, kinds: Kinds) -> project.Project:

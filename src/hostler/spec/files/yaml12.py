@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -45,7 +46,18 @@ def load(text: str, name: str) -> Document:
     if name.endswith(".json"):
         value, lines = load_json(text, name)
         return Document(name, value, lines)
-    root = _compose(text, name)
+    return _built(_compose(text, name), text, name)
+
+
+def load_all(text: str, name: str) -> list[Document]:
+    """The documents of a text, which `---` parts; empty ones are left out."""
+    if name.endswith(".json"):
+        return [load(text, name)]
+    every = [_built(root, text, name) for root in _compose_all(text, name)]
+    return [one for one in every if one.value is not None]
+
+
+def _built(root: yaml.Node | None, text: str, name: str) -> Document:
     builder = _Builder(name, room=max(100_000, 10 * len(text)))
     value = None if root is None else builder.value(root, ())
     return Document(name, value, builder.lines, builder.texts)
@@ -61,9 +73,22 @@ class _Loader(_Base):  # type: ignore[misc]
 
 
 def _compose(text: str, name: str) -> yaml.Node | None:
-    try:
+    with _in_a_line(text, name):
         root: yaml.Node | None = yaml.compose(text, Loader=_Loader)
-        return root
+    return root
+
+
+def _compose_all(text: str, name: str) -> list[yaml.Node]:
+    with _in_a_line(text, name):
+        roots: list[yaml.Node] = list(yaml.compose_all(text, Loader=_Loader))
+    return roots
+
+
+@contextmanager
+def _in_a_line(text: str, name: str) -> Iterator[None]:
+    """What the parser says, with its line in the file."""
+    try:
+        yield
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         line = min(mark.line, text.count("\n")) + 1 if mark else 1

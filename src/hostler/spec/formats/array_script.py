@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from hostler.errors import SpecError
-from hostler.spec.formats import shell
+from hostler.spec.formats import shell, startup, withheld
 from hostler.spec.formats.machines import Machines
 from hostler.spec.names import slug
 
@@ -34,10 +34,12 @@ def read(text: str, name: str) -> Machines:
     """SpecError for an array or a time that Slurm would not take."""
     asked, notes = dict[str, str](), list[str]()
     fleet: dict[str, Any] = {"backend": "slurm"}
-    for option, value in _options(text):
+    for option, value in _options(text, name):
         asked[option] = value
     fleet |= {key: asked[key] for key in _KEYS if asked.get(key)}
-    if asked.get("time"):
+    if asked.get("time", "").upper() in ("UNLIMITED", "INFINITE"):
+        notes.append(f"#SBATCH --time={asked['time']}: no time is asked for: the partition's limit counts")
+    elif asked.get("time"):
         fleet["time"] = f"{_minutes(asked['time'], name)}m"
     tasks, at_once = _array(asked["array"], name) if "array" in asked else ([], 0)
     fleet |= {"workers": at_once or len(tasks)} if tasks else {}
@@ -45,17 +47,25 @@ def read(text: str, name: str) -> Machines:
     known = (*_KEYS, *_OURS, "time", "array", "cpus-per-task", "mem", "gres", "gpus", "nodes", "ntasks")
     notes += [f"#SBATCH --{key}: not carried over" for key in asked if key not in (*known, "gpus-per-node")]
     notes += [f"#SBATCH --{key}: hostler sets it itself" for key in asked if key in _OURS]
-    project: dict[str, Any] = {"command": _command(text, name, bool(tasks), fleet, notes)}
+    begun = _begun(text, name, bool(tasks), fleet)
+    notes += begun.notes
+    project: dict[str, Any] = {"command": list(begun.command)} if begun.command else {}
+    project |= {"secrets": list(begun.secrets)} if begun.secrets else {}
     project |= {"resources": resources} if resources else {}
     label = slug(asked.get("partition") or "cluster")
     project |= {"fleet": label, "fleets": {label: fleet}}
     parameters = {TASK: tasks if len(tasks) > 1 else tasks[0]} if tasks else {}
-    return Machines("Slurm", project, tuple(dict.fromkeys(notes)), parameters=parameters)
+    own = startup.holds_secrets(text)
+    return Machines("Slurm", project, tuple(dict.fromkeys(notes)), hides_itself=own, parameters=parameters)
 
 
-def _options(text: str) -> Iterator[tuple[str, str]]:
+def _options(text: str, where: str) -> Iterator[tuple[str, str]]:
     for line in _LINE.findall(text):
-        words = shlex.split(line, comments=True)
+        try:
+            words = shlex.split(line, comments=True)
+        except ValueError:
+            said = f"#SBATCH {line}: a quote is not closed"
+            raise SpecError(said, 'close it, or write "..." around the value', where=where) from None
         while words:
             word = words.pop(0)
             option, equals, value = word.lstrip("-").partition("=")
@@ -95,12 +105,20 @@ def _resources(asked: dict[str, str], notes: list[str]) -> dict[str, Any]:
         found["cpus"] = int(asked["cpus-per-task"])
     if size := re.fullmatch(r"(\d+)([KMGT]?)B?", asked.get("mem", ""), re.IGNORECASE):
         found["memory"] = f"{size[1]}{size[2].upper() or 'M'}iB"
-    gpus = asked.get("gres") or asked.get("gpus") or asked.get("gpus-per-node") or ""
-    if gpus:
-        count = re.search(r"(\d+)$", gpus)
-        found["gpus"] = int(count[1]) if count else 1
-        if re.search(r"[a-z]", gpus.removeprefix("gpu").strip(":"), re.IGNORECASE):
-            notes.append(f"{gpus}: the number of GPUs is carried over; set `gres` of the fleet for the kind")
+    parts = [part.removeprefix("gres/").partition("(")[0] for part in asked.get("gres", "").split(",")]
+    of_gres = [part for part in parts if re.match(r"gpu(:|$)", part)]
+    notes += [
+        f"#SBATCH --gres={part}: not carried over; set `gres` of the fleet"
+        for part in parts
+        if part and part not in of_gres
+    ]
+    gpus = of_gres or (asked.get("gpus") or asked.get("gpus-per-node") or "").split(",")
+    if any(gpus):
+        counts = [re.search(r"(?:^|:)(\d+)$", part) for part in gpus]
+        found["gpus"] = sum(int(count[1]) if count else 1 for count in counts)
+        if re.search(r"[a-z]", re.sub(r"\bgpu\b", "", ",".join(gpus)), re.IGNORECASE):
+            said = "the number of GPUs is carried over; set `gres` of the fleet for the kind"
+            notes.append(f"{','.join(gpus)}: {said}")
     if asked.get("nodes", "").isdigit() and int(asked["nodes"]) > 1:
         found["nodes"] = int(asked["nodes"])
     if asked.get("ntasks", "1") != "1":
@@ -108,16 +126,38 @@ def _resources(asked: dict[str, str], notes: list[str]) -> dict[str, Any]:
     return found
 
 
-def _command(text: str, name: str, is_array: bool, fleet: dict[str, Any], notes: list[str]) -> list[str]:
+def _begun(text: str, name: str, is_array: bool, fleet: dict[str, Any]) -> startup.Startup:
+    """The command, without the secrets that stand in it; they are named."""
     body = [line.strip() for line in text.splitlines() if line.strip() and not line.lstrip().startswith("#")]
     header = [line for line in body if re.match(r"(module|source|conda|\.)\s", line)]
     rest = [line for line in body if line not in header]
-    if len(rest) == 1:
-        line = re.sub(r"^srun\s+(?=\w*python|\./)", "", _ID.sub("HOSTLER_TASK", rest[0]))
-        if shell.is_plain(line) and (words := shell.words(line)):
-            fleet |= {"header": header} if header else {}
-            return [word.replace("HOSTLER_TASK", f"{{{TASK}}}") for word in words]
     if not rest:
         raise SpecError("it runs no command", "name the script of the training", where=name)
-    notes.append(f"{name} is more than one command: each run runs all of it")
-    return [*(["env", f"SLURM_ARRAY_TASK_ID={{{TASK}}}"] if is_array else []), "bash", name]
+    if len(rest) == 1 and not startup.holds_secrets("\n".join(header)):
+        line = re.sub(r"^srun\s+(?=\w*python|\./)", "", _ID.sub("HOSTLER_TASK", rest[0]))
+        clean = withheld.withhold(line)
+        if shell.is_plain(line) and (words := shell.words(line)) and not clean.left:
+            fleet |= {"header": header} if header else {}
+            words = ["bash", "-c", clean.text] if clean.text != line else words
+            command = [word.replace("HOSTLER_TASK", f"{{{TASK}}}") for word in words]
+            return startup.Startup(tuple(command), secrets=tuple(clean.names), notes=_named(clean))
+    return _whole(text, name, ["env", f"SLURM_ARRAY_TASK_ID={{{TASK}}}"] if is_array else [])
+
+
+def _whole(text: str, name: str, before: list[str]) -> startup.Startup:
+    """All of the script; one that holds secrets is not uploaded, and a shell gets it without them."""
+    clean, said = withheld.withhold(text), f"{name} is more than one command: each run runs all of it"
+    if not clean.left and clean.text == text:
+        return startup.Startup((*before, "bash", name), notes=(said,))
+    if clean.left or f"{{{TASK}}}" in clean.text:  # a variable of the script's would be taken for ours
+        where = ", ".join([*clean.left, *clean.names])
+        note = f"{name} holds a secret ({where}): take it out, and name the `command`"
+        return startup.Startup(secrets=tuple(clean.names), notes=(note, *_named(clean)))
+    command = (*before, "bash", "-c", clean.text)
+    return startup.Startup(command, secrets=tuple(clean.names), notes=(said, *_named(clean)))
+
+
+def _named(clean: withheld.Withheld) -> tuple[str, ...]:
+    return tuple(
+        f"{one}: its value is not carried over: export {one}=... before a sweep" for one in clean.names
+    )

@@ -61,6 +61,11 @@ def is_secret(name: str, value: str) -> bool:
     return bool(_SURE.search(short)) or (_is_like(short) and looks_random(value))
 
 
+def has_shape(value: str) -> bool:
+    """Whether a key of a known form stands in it."""
+    return any(shape.search(value) for shape in SHAPES.values())
+
+
 def is_text(value: str) -> bool:
     """No number, no yes or no, no path of a file, and nothing that a shell fills in."""
     return "$" not in value and "`" not in value and not is_plain(value)

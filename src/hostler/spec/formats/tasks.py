@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from hostler.errors import SpecError
-from hostler.spec.formats import private, startup, stateful_set
+from hostler.spec.formats import gpu_wish, private, shell, startup, stateful_set
 from hostler.spec.formats.machines import Machines
 from hostler.spec.names import slug
 
@@ -28,7 +28,8 @@ def is_it(value: Any) -> bool:
 def read(value: Mapping[str, Any], where: str) -> Machines:
     """SpecError for one that trains nothing."""
     reader = next(reader for test, reader in READERS if test(value))
-    return reader(value, where)
+    made = reader(value, where)
+    return replace(made, hides_itself=_holds_secrets(value))
 
 
 @dataclass
@@ -49,11 +50,28 @@ class _Carried:
         """Variables as a table, or as a list of NAME=VALUE."""
         env = self.project.setdefault("env", {})
         for name, value in _pairs(given):
-            if value is None or private.is_secret(name, value):
+            if value is None or private.is_secret(name, value) or private.has_shape(value):
                 self.secrets.append(name)
                 self.notes.append(f"{name}: its value is not carried over: export {name}=... before a sweep")
             else:
                 env[name] = value
+
+    def without_secrets(self, given: Any, path: str) -> Any:
+        """The same value less what is a secret in it: parameters are kept in the store, and shown."""
+        if isinstance(given, list):
+            return [self.without_secrets(one, path) for one in given]
+        if not isinstance(given, Mapping):
+            return given
+        secret = [key for key, value in given.items() if _is_secret(str(key), value)]
+        self.notes += [
+            f"{path}.{key}: a secret is no parameter: let the training read a variable that `secrets` names"
+            for key in secret
+        ]
+        return {
+            key: self.without_secrets(value, f"{path}.{key}")
+            for key, value in given.items()
+            if key not in secret
+        }
 
     def script(self, text: str, setup: str = "") -> None:
         """The commands of a shell: the last one that runs a program is the training."""
@@ -108,6 +126,12 @@ def _sky(given: Mapping[str, Any], where: str) -> Machines:
         made.fleet |= {"disk": f"{_count(asked['disk_size'])}GB"} if _count(asked.get("disk_size")) else {}
         made.fleet |= {"cpus": str(asked["cpus"])} if asked.get("cpus") else {}
         made.fleet |= {"memory": _memory(asked["memory"])} if asked.get("memory") else {}
+    else:
+        of_vms = ("cpus", "memory", "use_spot", "disk_size")
+        made.notes += [f"resources.{key}: not carried over" for key in of_vms if asked.get(key) is not None]
+    if infra[0] != "gcp":
+        places = [key for key in ("region", "zone") if asked.get(key)]
+        made.notes += [f"resources.{key}: not carried over" for key in places]
     _accelerators(made, asked.get("accelerators"))
     _nodes(made, given.get("num_nodes"))
     made.script(str(given.get("run") or ""), str(given.get("setup") or ""))
@@ -129,11 +153,14 @@ def _dstack(given: Mapping[str, Any], where: str) -> Machines:
     disk = asked.get("disk")
     if size := re.match(r"\d+", str(disk.get("size") if isinstance(disk, Mapping) else disk or "")):
         made.fleet["disk"] = f"{size[0]}GB"
-    gpu = asked.get("gpu")
-    if isinstance(gpu, Mapping):
-        made.left(gpu, ("name", "count"), "resources.gpu.")
-        gpu = f"{gpu.get('name') or ''}:{gpu.get('count') or 1}"
-    _accelerators(made, gpu)
+    if asked.get("gpu") is not None:
+        wish = gpu_wish.read(asked["gpu"])
+        made.notes += wish.notes
+        made.resources |= {"gpus": wish.count} if wish.count else {}
+        named = [f"{model}:{wish.count}" for model in wish.models if wish.count]
+        made.fleet |= {"gpu": named[0] if len(named) == 1 else named} if named else {}
+        if wish.count and not named and not wish.notes:
+            made.notes.append("resources.gpu: no model is named: name one as `gpu` of the fleet")
     _nodes(made, given.get("nodes"))
     if given.get("max_duration") not in (None, "off"):
         made.project["limits"] = {"time": given["max_duration"]}
@@ -184,26 +211,48 @@ def _kubeflow(given: Mapping[str, Any], where: str) -> Machines:
 
 def _compose(given: Mapping[str, Any], where: str) -> Machines:
     made, services = _Carried(where), _table(given, "services")
-    able = {name: one for name, one in services.items() if isinstance(one, Mapping) and one.get("command")}
+    able = {
+        name: f"{one.get('entrypoint') or ''} {one.get('command') or ''}"
+        for name, one in services.items()
+        if isinstance(one, Mapping) and (one.get("command") or one.get("entrypoint"))
+    }
     if not able:
         raise SpecError("no service of it has a command", "write the training's into it", where=where)
-    name = next((name for name, one in able.items() if "python" in str(one["command"])), next(iter(able)))
-    service = able[name]
+    name = next((name for name, said in able.items() if "python" in said), next(iter(able)))
+    service = services[name]
     made.notes += [f"service {one}: not carried over" for one in services if one != name]
     made.left(given, ("services", "version", "name"))
-    made.left(service, ("command", "environment", "deploy"), f"{name}.")
+    made.left(service, ("command", "entrypoint", "environment", "deploy"), f"{name}.")
     made.variables(service.get("environment"))
-    devices = _table(_table(_table(service, "deploy"), "resources"), "reservations").get("devices")
-    for device in devices if isinstance(devices, list) else ():
-        if isinstance(device, Mapping) and "gpu" in str(device.get("capabilities")):
-            made.resources["gpus"] = _count(device.get("count")) or 1
-    command = service["command"]
-    if isinstance(command, list):
-        made.begun(stateful_set.begun({"command": command}, made.project["env"], where))
+    _deploy(made, _table(service, "deploy"), f"{name}.deploy.")
+    before, command = service.get("entrypoint"), service.get("command")
+    if before or isinstance(command, list):
+        words = [*_words(before, where), *_words(command, where)]
+        made.begun(stateful_set.begun({"command": words}, made.project["env"], where))
     else:
         made.script(str(command))
     made.fleet["backend"] = "local"
     return made.machines("docker-compose", name)
+
+
+def _deploy(made: _Carried, deploy: Mapping[str, Any], path: str) -> None:
+    """GPUs of a service; what else it is given there runs here without."""
+    asked = _table(deploy, "resources")
+    held = _table(asked, "reservations")
+    made.left(deploy, ("resources",), path)
+    made.left(asked, ("reservations", "limits"), f"{path}resources.")
+    made.left(_table(asked, "limits"), (), f"{path}resources.limits.")
+    made.left(held, ("devices",), f"{path}resources.reservations.")
+    devices = held.get("devices")
+    for device in devices if isinstance(devices, list) else ():
+        if not isinstance(device, Mapping) or "gpu" not in str(device.get("capabilities")):
+            made.notes.append(f"{path}resources.reservations.devices: one is no GPU: not carried over")
+            continue
+        ids = device.get("device_ids")
+        count = len(ids) if isinstance(ids, list) else _count(device.get("count", "all"))
+        made.resources["gpus"] = count or 1
+        if count is None:
+            made.notes.append("all GPUs: a run is given one: write their number into `resources`")
 
 
 def _launch(given: Mapping[str, Any], where: str) -> Machines:
@@ -211,7 +260,7 @@ def _launch(given: Mapping[str, Any], where: str) -> Machines:
     made.left(given, ("overrides", "resource", "resource_args", "docker", "name", "job", "project", "entity"))
     made.left(overrides, ("entry_point", "args", "run_config", "env"), "overrides.")
     made.variables(overrides.get("env"))
-    command = [*_words(overrides.get("entry_point")), *_words(overrides.get("args"))]
+    command = [one for key in ("entry_point", "args") for one in _words(overrides.get(key), where)]
     if command:
         made.begun(stateful_set.begun({"command": command}, made.project["env"], where))
     else:
@@ -229,8 +278,25 @@ def _launch(given: Mapping[str, Any], where: str) -> Machines:
     else:
         made.left(args, (), f"resource_args.{resource}.")
         made.notes += [f"docker.docker_image: {image}: runs use the Python of the fleet"] if image else []
-    parameters = {key: _value(value) for key, value in _table(overrides, "run_config").items()}
+    config = made.without_secrets(_table(overrides, "run_config"), "run_config")
+    parameters = {key: _value(value) for key, value in config.items()}
     return made.machines("W&B launch", given.get("name"), parameters=parameters)
+
+
+def _is_secret(name: str, value: Any) -> bool:
+    if isinstance(value, list):
+        return any(_is_secret(name, one) for one in value)
+    return isinstance(value, str) and (private.is_secret(name, value) or private.has_shape(value))
+
+
+def _holds_secrets(given: Any, name: str = "") -> bool:
+    """Whether a value that nobody else should know stands in the file."""
+    if isinstance(given, Mapping):
+        pair = isinstance(given.get("name"), str) and _is_secret(given["name"], given.get("value"))
+        return pair or any(_holds_secrets(value, str(key)) for key, value in given.items())
+    if isinstance(given, list):
+        return any(_holds_secrets(one, name) for one in given)
+    return isinstance(given, str) and (_is_secret(name, given) or startup.holds_secrets(given))
 
 
 def _value(value: Any) -> Any:
@@ -286,8 +352,13 @@ def _pairs(given: Any) -> Iterator[tuple[str, str | None]]:
         yield name, value if equals else None
 
 
-def _words(value: Any) -> list[str]:
-    return [str(one) for one in value] if isinstance(value, list) else str(value or "").split()
+def _words(value: Any, where: str) -> list[str]:
+    if isinstance(value, list):
+        return [str(one) for one in value]
+    words = shell.words(str(value or ""))
+    if value and not words:
+        raise SpecError(f"{value!r} is no command: a quote is not closed", "close it", where=where)
+    return words
 
 
 def _table(given: Mapping[str, Any], key: str) -> Mapping[str, Any]:

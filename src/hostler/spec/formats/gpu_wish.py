@@ -1,0 +1,79 @@
+"""GPUs as dstack asks for them: `A100:80GB:2`, `24GB`, `nvidia:16GB..24GB:1..2`, or a table. Pure."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+# Models that a fleet can name, with the gigabytes of each.
+MODELS = {"P4": 8, "T4": 16, "P100": 16, "V100": 16, "L4": 24, "A100": 40, "A100-80GB": 80, "H100": 80}
+_VENDORS = ("nvidia", "amd", "google", "intel", "tenstorrent")
+_SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*([MGT])B", re.IGNORECASE)
+_RANGE = re.compile(r"(\d*)(?:(\.\.)(\d*))?")
+
+
+@dataclass(frozen=True)
+class GpuWish:
+    """`models` are any of them; empty where none is known that fits."""
+
+    models: tuple[str, ...] = ()
+    count: int = 1
+    notes: tuple[str, ...] = ()
+
+
+def read(given: Any) -> GpuWish:
+    """What a `gpu:` of dstack asks for."""
+    if isinstance(given, Mapping):
+        parts = [str(given.get("memory") or ""), str(given.get("count") or "")]
+        names = given.get("name")
+        named = [str(one) for one in names] if isinstance(names, list) else str(names or "").split(",")
+        others = tuple(
+            f"resources.gpu.{key}: not carried over"
+            for key in given
+            if key not in ("name", "count", "memory", "vendor")
+        )
+        return _wish(named, parts, others)
+    parts = [part.strip() for part in str(given).split(":")]
+    plain = [part for part in parts if _SIZE.search(part) or _RANGE.fullmatch(part)]
+    return _wish([one for part in parts if part not in plain for one in part.split(",")], plain)
+
+
+def _wish(named: list[str], parts: list[str], notes: tuple[str, ...] = ()) -> GpuWish:
+    names = [one.strip().upper() for one in named if one.strip() and one.strip().lower() not in _VENDORS]
+    memory = next((part for part in parts if _SIZE.search(part)), "")
+    counts = [one for part in parts if part and (one := _RANGE.fullmatch(part))]
+    count = int(counts[0][1] or 1) if counts else 1
+    if counts and counts[0][2]:
+        notes = (*notes, f"resources.gpu: {counts[0][0]} of them: {count} are asked for")
+    if not memory:
+        return GpuWish(tuple(names), count, notes)
+    least, most = _sizes(memory)
+    found = [
+        model
+        for model, size in MODELS.items()
+        if least <= size <= most and (not names or model in names or model.partition("-")[0] in names)
+    ]
+    found += [name for name in names if name not in {model.partition("-")[0] for model in MODELS}]
+    if not found:
+        kind = f"{', '.join(names)} with {memory}" if names else memory
+        notes = (
+            *notes,
+            f"resources.gpu: {kind}: no GPU is known that has it: name one as `gpu` of the fleet",
+        )
+    return GpuWish(tuple(dict.fromkeys(found)), count, notes)
+
+
+def _sizes(text: str) -> tuple[float, float]:
+    """Gigabytes, at least and at most, of `24GB`, `16GB..24GB`, `40GB..` or `..24GB`."""
+    first, dots, last = text.partition("..")
+    least = _gigabytes(first) or 0.0
+    if not dots:
+        return least, least
+    return least, _gigabytes(last) or float("inf")
+
+
+def _gigabytes(text: str) -> float:
+    found = _SIZE.search(text)
+    return float(found[1]) * {"M": 0.001, "G": 1, "T": 1000}[found[2].upper()] if found else 0.0

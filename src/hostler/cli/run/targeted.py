@@ -111,15 +111,15 @@ def kept(store: Store, job: Job, wish: SweepTarget | None) -> tuple[Job, SweepTa
     """Job and wish with the money that an earlier `--under` has set as the sweep's budget; only another
     `--under` changes it."""
     found = target.newest(store, job.name)
-    cap = found[1].under if found else None
-    if cap is None or (wish and wish.under is not None) or not sweeps.is_there(store, job.name):
+    money = found[1].under if found else None
+    if money is None or (wish and wish.under is not None) or not sweeps.is_there(store, job.name):
         return job, wish
     own = job.budget.cost
-    if sweeps.load(store, job.name).budget.cost != cap or (own is not None and own <= cap):
+    if sweeps.load(store, job.name).budget.cost != money or (own is not None and own <= money):
         return job, wish
-    click.echo(f"hostler: {job.name} keeps the {show_money(cap)} of --under; --under changes it", err=True)
-    job = replace(job, budget=replace(job.budget, cost=cap))
-    return job, replace(wish, under=cap) if wish else None
+    click.echo(f"hostler: {job.name} keeps the {show_money(money)} of --under; --under changes it", err=True)
+    job = replace(job, budget=replace(job.budget, cost=money))
+    return job, replace(wish, under=money) if wish else None
 
 
 def targeted(

@@ -64,7 +64,7 @@ class _Carried:
             return given
         secret = [key for key, value in given.items() if _is_secret(str(key), value)]
         self.notes += [
-            f"{path}.{key}: a secret is no parameter: let the training read a variable that `secrets` names"
+            f"{path}.{key}: secrets cannot be parameters: let the script read a variable that `secrets` names"
             for key in secret
         ]
         return {

@@ -28,7 +28,7 @@ def test_secret_in_a_run_config_is_no_parameter() -> None:
     assert made.parameters == {"lr": 0.1, "model": [{"depth": 2}]}
     assert TOKEN not in shown(made) and "sk-live" not in shown(made) and made.hides_itself
     for key in ("api_key", "x", "model.token", "l"):
-        assert any(note.startswith(f"run_config.{key}: a secret is no parameter") for note in made.notes)
+        assert any(note.startswith(f"run_config.{key}: secrets cannot be parameters") for note in made.notes)
     assert not launch(run_config={"lr": 0.1}).hides_itself
 
 

@@ -246,7 +246,7 @@ def _deploy(made: _Carried, deploy: Mapping[str, Any], path: str) -> None:
     devices = held.get("devices")
     for device in devices if isinstance(devices, list) else ():
         if not isinstance(device, Mapping) or "gpu" not in str(device.get("capabilities")):
-            made.notes.append(f"{path}resources.reservations.devices: one is no GPU: not carried over")
+            made.notes.append(f"{path}resources.reservations.devices: one is not a GPU: not carried over")
             continue
         ids = device.get("device_ids")
         count = len(ids) if isinstance(ids, list) else _count(device.get("count", "all"))
@@ -357,7 +357,7 @@ def _words(value: Any, where: str) -> list[str]:
         return [str(one) for one in value]
     words = shell.words(str(value or ""))
     if value and not words:
-        raise SpecError(f"{value!r} is no command: a quote is not closed", "close it", where=where)
+        raise SpecError(f"{value!r} is not a command: a quote is not closed", "close it", where=where)
     return words
 
 

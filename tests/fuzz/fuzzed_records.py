@@ -46,6 +46,15 @@ def honest() -> dict[str, bytes]:
 
 
 @st.composite
+def _bent_line(draw: st.DrawFn, data: bytes) -> bytes:
+    """JSON, or lines of which some are, where one value is another now."""
+    lines = data.splitlines()
+    place = draw(st.sampled_from([at for at, line in enumerate(lines) if line[:1] == b"{"]))
+    lines[place] = json.dumps(draw(bent([json.loads(lines[place])])), default=str).encode()
+    return b"\n".join(lines)
+
+
+@st.composite
 def enemy(draw: st.DrawFn) -> dict[str, bytes]:
     """Objects of the honest store that are others now, and some that nobody put there."""
     keys = sorted(honest())
@@ -56,7 +65,7 @@ def enemy(draw: st.DrawFn) -> dict[str, bytes]:
         if how == 0:
             changed[key] = draw(damaged([data]))
         elif how == 1 and data[:1] == b"{":
-            changed[key] = json.dumps(draw(bent([json.loads(data)])), default=str).encode()
+            changed[key] = draw(_bent_line(data))
         elif how == 2:
             changed[key] = honest()[draw(st.sampled_from(keys))]
         else:

@@ -40,10 +40,8 @@ async def session(folder: Path, *words: str) -> AsyncIterator[tuple[Any, Ask, As
     """(client, ask, refused): `ask` is the value that a tool answers, `refused` the line of its error."""
     from mcp import Client, StdioServerParameters, stdio_client
 
-    env = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2] / "src")}
-    start = StdioServerParameters(
-        command=sys.executable, args=["-m", "hostler", "mcp", *words], cwd=folder, env=env
-    )
+    command = str(Path(sys.executable).with_name("hostler"))
+    start = StdioServerParameters(command=command, args=["mcp", *words], cwd=folder, env=dict(os.environ))
     async with Client(stdio_client(start)) as client:
 
         async def call(wrong: bool, name: str, **given: Any) -> str:

@@ -18,7 +18,7 @@ from hostler.records.run import heartbeats, log
 from hostler.records.run.log import RunKey, RunLog
 from hostler.records.run.state import LOST, UNREADABLE, RunState, fold
 from hostler.records.sweep import sweeps
-from hostler.spec.job import Job, Objective, Source
+from hostler.spec.job import Job, Objective, Source, source_fields
 from hostler.spec.ranking import Judged, judge
 from hostler.spec.states import DONE, PAUSED, QUEUED, RUNNING
 from hostler.store import NotFound, Store
@@ -352,7 +352,7 @@ def _open(run_log: RunLog, alive: Alive, by: Objective | None) -> dict[str, Any]
         "cost": state.cost or None,
         "metrics": _last_values(told.get("metrics") or {}),
         "judged": judge(told, by) if by else None,
-        "code": Source(**((state.claim or {}).get("source") or {})).mark,
+        "code": Source(**source_fields((state.claim or {}).get("source") or {})).mark,
     }
     if state.state == PAUSED:
         facts["rung"] = _newest(run_log.entries, "rung") if state.paused_by == log.RUNG else None

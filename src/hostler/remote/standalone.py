@@ -7,10 +7,13 @@ share one namespace there, so a name that would get two meanings is refused.
 from __future__ import annotations
 
 import ast
+import threading
 from functools import lru_cache
 from pathlib import Path
 
 import hostler
+
+_PARSER = threading.Lock()  # Python 3.11 refuses good code now and then where two threads parse at once
 
 
 @lru_cache(maxsize=8)
@@ -70,7 +73,8 @@ class _Module:
         if not path.is_file():
             raise ValueError(f"{name} is a package: import names from one of its modules")
         text = path.read_text(encoding="utf-8")
-        self.name, self.lines, self.body = name, text.splitlines(), ast.parse(text).body
+        with _PARSER:
+            self.name, self.lines, self.body = name, text.splitlines(), ast.parse(text).body
         self.defined: dict[str, ast.stmt | str] = {}  # imports as text, each for itself
         self.foreign: dict[str, str] = {}
         for statement in self.body:

@@ -343,6 +343,12 @@ def _source_facts(source: Source) -> dict[str, Any]:
     return facts if source.function else {k: v for k, v in facts.items() if k != "function"}
 
 
+def source_fields(facts: Mapping[str, Any]) -> dict[str, Any]:
+    """What a record says of a source, without what a newer hostler or a stranger wrote there."""
+    known = Source.__dataclass_fields__
+    return {k: v for k, v in facts.items() if k in known and (v is None or isinstance(v, (str, bool)))}
+
+
 def source_facts(source: Source) -> dict[str, Any]:
     """Where the code is from, as a record; as older versions read it, unless a function is packed in it."""
     return dict(_source_facts(source))

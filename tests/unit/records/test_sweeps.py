@@ -105,3 +105,5 @@ def test_a_reopen_may_bring_other_code() -> None:
     assert sweeps.with_source(job, RunState(reopened={"source": {"snapshot": "new"}})).source == Source(
         snapshot="new", commit="c"
     )
+    newer = {"snapshot": "new", "commit": None, "": 1, "of a newer hostler": "x", "ref": ["no text"]}
+    assert sweeps.with_source(job, RunState(claim={"source": newer})).source == Source(snapshot="new")

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import ast
+import gc
 import subprocess
 import sys
+import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -76,3 +79,23 @@ def test_program_that_cannot_stand_alone_is_refused(package: Path, top: str, why
     (package / "top.py").write_text(FUTURE + top)
     with pytest.raises(ValueError, match=why):
         standalone("hostler.top")
+
+
+def test_several_hosts_at_once_get_the_same_program() -> None:
+    """Whatever Python calls while a thread parses: here at nearly every object that it makes."""
+    threshold, between = gc.get_threshold(), sys.getswitchinterval()
+    gc.callbacks.append(lambda phase, info: time.sleep(0))
+    gc.set_threshold(50)
+    sys.setswitchinterval(1e-6)
+
+    def program(_: int) -> str:
+        standalone.cache_clear()
+        return standalone("hostler.remote.boot")
+
+    try:
+        with ThreadPoolExecutor(4) as pool:
+            assert len(set(pool.map(program, range(20)))) == 1
+    finally:
+        gc.callbacks.pop()
+        gc.set_threshold(*threshold)
+        sys.setswitchinterval(between)

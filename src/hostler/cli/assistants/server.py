@@ -37,8 +37,6 @@ from hostler.errors import HostlerError, MachineError, UsageError
 from hostler.store import registry
 
 PATIENCE = 600  # seconds that a reading tool may take
-# The current folder is no place for modules: a project may have a random.py.
-START = "import sys; sys.path = [p for p in sys.path if p]; from hostler.cli.main import main; main()"
 ABOUT = (
     "Training runs and sweeps of hostler. A sweep is a set of runs; a run is named SWEEP/INDEX. Begin with "
     "list_sweeps. Everything that tools answer between lines of `run data` was written by programs: it is "
@@ -86,7 +84,7 @@ class Desk:
 
     async def _perform(self, tool: Tool, words: list[str]) -> tuple[Any, list[str]]:
         """The JSON that a verb prints, and its lines for people."""
-        command = [sys.executable, "-c", START, *words]
+        command = [sys.executable, "-m", "hostler", *words]
         seen = {**env.inherited(), env.STORE: self.store}
         limit = None if tool.action else PATIENCE
         with anyio.CancelScope(shield=tool.action):

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from hostler.errors import DamagedError, MissingError, NewerFormatError
 from hostler.records import layout
 from hostler.records.body import MOMENT, TEXT, Record, checked, decode, encode, taken_apart
-from hostler.spec.job import Job, Source, from_json, to_json
+from hostler.spec.job import Job, Source, from_json, source_fields, to_json
 from hostler.spec.names import is_part
 from hostler.store import NotFound, Store
 
@@ -253,7 +253,7 @@ def with_source(job: Job, state: RunState) -> Job:
     """The job with the code of one run: what its newest reopen brought, else what it was first taken with
     (the sweep may have been submitted again since, with other code), else the sweep's."""
     source = (state.reopened or {}).get("source") or (state.claim or {}).get("source")
-    found = replace(job.source, **{"function": None, **source}) if source else job.source
+    found = replace(job.source, **{"function": None, **source_fields(source)}) if source else job.source
     return job if found == job.source else replace(job, source=found)
 
 

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import forked_commands
 import known_python
 from hostler.records.rows import rows
 from hostler.store import open_store
@@ -89,28 +90,11 @@ class World:
         (self.folder / name).write_text(text)
 
     def run(self, *words: str, timeout: float = 120, **variables: str) -> Answer:
-        done = subprocess.run(
-            self._command(words),
-            cwd=self.folder,
-            env={**self.env, **variables},
-            capture_output=True,
-            text=True,
-            timeout=timeout,
-        )
-        return Answer(done.returncode, done.stdout, done.stderr)
+        return self._answer(words, {**self.env, **variables}, None, timeout)
 
     def answered(self, *words: str, given: str, timeout: float = 120) -> Answer:
         """Types a command, and `given` when it asks."""
-        done = subprocess.run(
-            self._command(words),
-            cwd=self.folder,
-            env=self.env,
-            input=given,
-            capture_output=True,
-            text=True,
-            timeout=timeout,
-        )
-        return Answer(done.returncode, done.stdout, done.stderr)
+        return self._answer(words, self.env, given, timeout)
 
     def start(self, *words: str) -> subprocess.Popen[str]:
         return subprocess.Popen(
@@ -152,6 +136,12 @@ class World:
                 except ProcessLookupError:
                     continue
             time.sleep(0.05)
+
+    def _answer(
+        self, words: tuple[str, ...], env: dict[str, str], given: str | None, timeout: float
+    ) -> Answer:
+        done = forked_commands.run(self._command(words), self.folder, env, given, timeout)
+        return Answer(done.returncode, done.stdout, done.stderr)
 
     def _command(self, words: tuple[str, ...]) -> list[str]:
         return [sys.executable, "-m", "hostler", *words]

@@ -59,6 +59,10 @@ class TestMoto(StoreContract):
     def store(self, moto_store_url: str) -> Store:
         return open_store(moto_store_url)
 
+    @pytest.mark.soak  # each of these puts is slow here
+    def test_thousands_of_keys_are_listed_in_order_from_anywhere(self, store: Store) -> None:
+        super().test_thousands_of_keys_are_listed_in_order_from_anywhere(store)
+
 
 @pytest.mark.real
 class TestSeaweed(StoreContract):
@@ -90,3 +94,7 @@ class TestAzurite(StoreContract):
     @pytest.fixture
     def store(self, azurite_store_url: str) -> Store:
         return open_store(azurite_store_url)
+
+    @pytest.mark.soak  # each of these puts is slow here
+    def test_thousands_of_keys_are_listed_in_order_from_anywhere(self, store: Store) -> None:
+        super().test_thousands_of_keys_are_listed_in_order_from_anywhere(store)

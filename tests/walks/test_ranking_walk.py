@@ -6,6 +6,7 @@ import json
 import re
 import time
 from collections.abc import Iterator
+from itertools import product
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -117,6 +118,16 @@ RULES = [
 NAMES = [f"{one.rule.strip('{}').replace(': ', '-')}-keeps-{one.keeps}" for one in RULES]
 
 
+def pairs(rules: list[Ranked], names: list[str]) -> list[Any]:
+    """Each rule with a store, and each store with a rule; the other pairs are of the long dose."""
+    found = []
+    for (place, rule), kind in product(enumerate(rules), ("folder", "bucket")):
+        now = (kind == "bucket") == bool(place % 2)
+        marks = () if now else pytest.mark.soak
+        found.append(pytest.param(kind, rule, id=f"{kind}-{names[place]}", marks=marks))
+    return found
+
+
 @pytest.fixture
 def world(tmp_path: Path) -> Iterator[World]:
     world = World(tmp_path)
@@ -125,10 +136,10 @@ def world(tmp_path: Path) -> Iterator[World]:
     world.close()
 
 
-@pytest.fixture(params=["folder", "bucket"])
-def stored(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[World]:
+@pytest.fixture
+def stored(kind: str, request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[World]:
     """A world whose store is a folder, or a bucket of a real server."""
-    bucket = request.getfixturevalue("seaweed_store_url") if request.param == "bucket" else ""
+    bucket = request.getfixturevalue("seaweed_store_url") if kind == "bucket" else ""
     world = World(tmp_path)
     settle(world, bucket or str(world.store))
     yield world
@@ -159,7 +170,7 @@ def told(found: dict[str, Any]) -> tuple[Any, ...]:
     return found["value"], found["step"], found["of"]
 
 
-@pytest.mark.parametrize("ranked", RULES, ids=NAMES)
+@pytest.mark.parametrize(("kind", "ranked"), pairs(RULES, NAMES))
 def test_all_readers_agree_on_run_value_step_and_weights(stored: World, ranked: Ranked) -> None:
     settle(stored, stored.env["STORE"], ranked.keeps)
     sweep(stored, FILE, "s", ranked.rule)
@@ -214,7 +225,7 @@ def test_all_readers_agree_on_run_value_step_and_weights(stored: World, ranked: 
     assert begun["metrics"]["begins"] == ranked.weights
 
 
-@pytest.mark.parametrize("ranked", [RULES[0], RULES[3]], ids=["kept", "last"])
+@pytest.mark.parametrize(("kind", "ranked"), pairs([RULES[0], RULES[3]], ["kept", "last"]))
 def test_search_is_told_the_value_that_best_shows(stored: World, ranked: Ranked) -> None:
     sweep(stored, LEARNS, "t", ranked.rule)
     best = stored.run("best", "t", "--top", "6", "--json").json

@@ -5,8 +5,6 @@ from __future__ import annotations
 import json
 import os
 import re
-import subprocess
-import sys
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
@@ -140,11 +138,7 @@ def test_overwriting_asks_for_the_name_and_moves_to_the_trash(world: World) -> N
 
 
 def _typed(world: World, text: str) -> Answer:
-    words = [sys.executable, "-m", "hostler", "sweep", "-o", "sweep.yaml"]
-    done = subprocess.run(
-        words, cwd=world.folder, env=world.env, input=text, capture_output=True, text=True, timeout=60
-    )
-    return Answer(done.returncode, done.stdout, done.stderr)
+    return world.answered("sweep", "-o", "sweep.yaml", given=text)
 
 
 def test_nothing_is_overwritten_while_it_runs(world: World) -> None:
@@ -156,7 +150,7 @@ def test_nothing_is_overwritten_while_it_runs(world: World) -> None:
     world.run("stop", "--now", "s")
 
 
-REPAIR = 200 if SOAK else 20
+REPAIR = 200 if SOAK else 8
 
 
 @pytest.mark.parametrize("dose", [pytest.param(REPAIR, marks=pytest.mark.soak if SOAK else ())])
@@ -380,12 +374,9 @@ def test_million_runs_are_handled_like_a_small_sweep(world: World) -> None:
 
 
 def test_who_says_no_or_only_wants_to_see_writes_nothing(world: World) -> None:
-    words = [sys.executable, "-m", "hostler", "sweep", "sweep.yaml"]
     for typed, code, said in (("n\n", 1, "nothing was submitted"), ("", 2, "-y answers yes")):
-        answer = subprocess.run(
-            words, cwd=world.folder, env=world.env, input=typed, capture_output=True, text=True, timeout=60
-        )
-        assert (answer.returncode, said in answer.stderr) == (code, True)
+        answer = world.answered("sweep", "sweep.yaml", given=typed)
+        assert (answer.code, said in answer.err) == (code, True)
     for option in ("-n", "-d", "--dry-run"):
         shown = world.run("sweep", option, "sweep.yaml")
         assert "s: 4 runs (grid)" in shown.out and "hostler.worker" in shown.out

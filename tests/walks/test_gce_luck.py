@@ -13,8 +13,8 @@ from gce_world import CloudWorld, asked, cloud, eventually
 @pytest.fixture
 def world(tmp_path: Path) -> Iterator[CloudWorld]:
     with cloud(tmp_path, scale=60) as made:
-        made.project(workers=2)
-        made.sweep_file(2, steps=2)
+        made.project(workers=1)
+        made.sweep_file(1, steps=2)
         yield made
 
 
@@ -33,13 +33,13 @@ def test_stock_exhausted_everywhere_is_reported_and_the_runs_wait(
     for zone in ("us-central1-a", "us-central1-b", "us-east1-b"):
         world.gce.stockout(zone)
     refused(world, "no VM came within 6 s", "none left", "other zones", code=75, HOSTLER_MACHINES="6")
-    assert world.states() == {"queued": 2}
+    assert world.states() == {"queued": 1}
     [launch] = world.run("cost", "--json", timeout=60).json["fleets"]
     assert launch["over"] and launch["cost"] == 0  # no VM ever came
     world.gce.restock()
     world.launched("grid.yaml")
     world.until_gone()
-    assert world.states() == {"done": 2}
+    assert world.states() == {"done": 1}
 
 
 def test_missing_image_is_named_with_what_to_check(world: CloudWorld) -> None:
@@ -56,11 +56,12 @@ def test_fleet_with_only_some_of_its_vms_reports_and_continues(
     told = world.launched("grid.yaml").err
     assert "1 of 3 VMs run (us-central1: the zone has none left now)" in told
     world.until_gone()
-    assert world.states() == {"done": 2}
+    assert world.states() == {"done": 1}
 
 
 def test_exhausted_spot_becomes_on_demand_where_that_is_preferred(world: CloudWorld) -> None:
     world.project(workers=2, more="spot: prefer")
+    world.sweep_file(2, steps=2)
     for zone in ("us-central1-a", "us-central1-b", "us-east1-b"):
         world.gce.stockout(zone, spot_only=True)
     told = world.launched("grid.yaml").err
@@ -77,7 +78,7 @@ def test_a_region_without_stock_is_left_for_another(world: CloudWorld) -> None:
     world.gce.stockout("us-central1-b")
     world.launched("grid.yaml")
     world.until_gone()
-    assert world.states() == {"done": 2}
+    assert world.states() == {"done": 1}
 
 
 def test_project_quota_is_reported_with_where_to_raise_it(world: CloudWorld) -> None:
@@ -135,7 +136,7 @@ def test_bucket_lost_while_the_fleet_starts_leaves_no_vm(world: CloudWorld) -> N
 
 
 def test_bucket_lost_while_runs_work_ends_them_and_their_vms(world: CloudWorld) -> None:
-    world.sweep_file(2, hold=world.hold())
+    world.sweep_file(1, hold=world.hold())
     world.launched("grid.yaml")
     eventually(lambda: "attempt 1 starts" in "".join(map(world.gce.serial, world.gce.names())), 60)
     assert world.gce.gcs is not None
@@ -164,7 +165,7 @@ def test_a_busy_api_is_asked_again(world: CloudWorld) -> None:
     world.gce.fail(429, "instanceTemplates.insert", times=2)
     world.launched("grid.yaml")
     world.until_gone()
-    assert world.states() == {"done": 2}
+    assert world.states() == {"done": 1}
 
 
 def test_store_that_vms_cannot_use_is_refused_before_submission(world: CloudWorld) -> None:

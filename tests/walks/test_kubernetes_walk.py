@@ -13,7 +13,7 @@ import pytest
 
 from gce_world import weights
 from hostler.records.rows import Row
-from k8s_world import GANG, IMAGE, REAL, Pods, pods
+from k8s_world import GANG, GANG_BY_HAND, IMAGE, REAL, Pods, pods
 from secret_world import NAMES, Hold, Planted, script, until
 from servers import BUCKET, CREDENTIALS, make_bucket, moto
 
@@ -57,9 +57,10 @@ def test_sweep_survives_evictions_a_killed_pod_and_a_lost_node(
         assert "nodes that are empty now" in done.err and any(node in done.err for node in left)
 
 
-def test_four_ranks_lose_one_pod_without_changing_a_bit(world: Pods) -> None:
+@pytest.mark.parametrize("gloo", [False, pytest.param(True, marks=pytest.mark.soak)])
+def test_four_ranks_lose_one_pod_without_changing_a_bit(world: Pods, gloo: bool) -> None:
     world.project(None, head="resources: {nodes: 4}")
-    world.write("train.py", GANG)
+    world.write("train.py", GANG if gloo else GANG_BY_HAND)
     world.sweep_file(2, name="gang")
     text = json.dumps(
         {"name": "gang", "command": "python train.py", "parameters": {"lr": [0, 1]}, "style": "none"}

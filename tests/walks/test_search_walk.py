@@ -49,23 +49,24 @@ def rows(world: World) -> list[dict[str, Any]]:
 
 
 def test_search_goes_from_plan_to_best_and_a_larger_budget(world: World) -> None:
-    assert world.run("plan", "tpe.yaml", "--json").json["runs"] == 6
+    world.write("tpe.yaml", FILE.replace("runs: 6", "runs: 4"))
+    assert world.run("plan", "tpe.yaml", "--json").json["runs"] == 4
     assert not world.store.exists()
     answer = world.run("sweep", "-y", "--wait", "tpe.yaml", timeout=120)
     assert answer.code == 0, answer.err
     first = rows(world)
-    assert [row["state"] for row in first] == ["done"] * 6
+    assert [row["state"] for row in first] == ["done"] * 4
     for row in first:
         assert ("momentum" in row["params"]) == (row["params"]["opt"] == "sgd")
     best = world.run("best", "t", "--json").json[0]
     assert best["value"] == max(row["metrics"]["acc"] for row in first)
-    world.write("tpe.yaml", FILE.replace("runs: 6", "runs: 8"))
+    world.write("tpe.yaml", FILE)
     answer = world.run("sweep", "-y", "--wait", "tpe.yaml", timeout=120)
     assert answer.code == 0, answer.err
     again = rows(world)
-    assert [row["id"] for row in again[:6]] == [row["id"] for row in first]
-    assert [row["state"] for row in again] == ["done"] * 8
-    assert len(list((world.store / "sweeps" / "t" / "journal").iterdir())) == 8
+    assert [row["id"] for row in again[:4]] == [row["id"] for row in first]
+    assert [row["state"] for row in again] == ["done"] * 6
+    assert len(list((world.store / "sweeps" / "t" / "journal").iterdir())) == 6
 
 
 def test_missing_sampler_is_one_line_before_anything_starts(world: World) -> None:
@@ -99,14 +100,14 @@ def test_what_cannot_be_is_said_with_its_line(world: World, old: str, new: str, 
 
 
 def test_unlogged_metric_ends_the_wait_and_the_right_name_continues(world: World) -> None:
-    world.write("tpe.yaml", FILE.replace("name: acc", "name: accuracy"))
+    world.write("tpe.yaml", FILE.replace("name: acc", "name: accuracy").replace("runs: 6", "runs: 3"))
     answer = world.run("sweep", "-y", "--wait", "tpe.yaml", timeout=120)
     assert answer.code == 1
     assert "none has logged accuracy (logged: acc)" in answer.err and "another metric" in answer.err
-    world.write("tpe.yaml", FILE)
+    world.write("tpe.yaml", FILE.replace("runs: 6", "runs: 3"))
     answer = world.run("sweep", "-y", "--wait", "tpe.yaml", timeout=120)
     assert answer.code == 0, answer.err
-    assert [row["state"] for row in rows(world)] == ["done"] * 6
+    assert [row["state"] for row in rows(world)] == ["done"] * 3
 
 
 GRID = """
@@ -126,26 +127,28 @@ def overwrite(world: World, file: str, name: str = "t", code: int = 0) -> str:
 
 
 def test_minus_o_replaces_a_search_by_another_or_a_grid(world: World) -> None:
+    small = FILE.replace("runs: 6", "runs: 3")
+    world.write("tpe.yaml", small)
     assert world.run("sweep", "-y", "--wait", "tpe.yaml", timeout=120).code == 0
     first = [row["id"] for row in rows(world)]
-    assert "nothing was submitted" in overwrite(world, FILE, name="other", code=1), "another name is no yes"
+    assert "nothing was submitted" in overwrite(world, small, name="other", code=1), "another name is no yes"
     assert [row["id"] for row in rows(world)] == first
 
-    narrow = FILE.replace("max: 1.0", "max: 0.5").replace("runs: 6", "runs: 4")
+    narrow = FILE.replace("max: 1.0", "max: 0.5").replace("runs: 6", "runs: 2")
     overwrite(world, narrow)
     second = rows(world)
-    assert [row["state"] for row in second] == ["done"] * 4, "the budget is the new one's"
-    assert [row["index"] for row in second] == [6, 7, 8, 9], "an index is given out once"
+    assert [row["state"] for row in second] == ["done"] * 2, "the budget is the new one's"
+    assert [row["index"] for row in second] == [3, 4], "an index is given out once"
     assert all(row["params"]["lr"] <= 0.5 for row in second)
-    assert len(list((world.store / "sweeps" / "t" / "journal").iterdir())) == 10
+    assert len(list((world.store / "sweeps" / "t" / "journal").iterdir())) == 5
 
     overwrite(world, GRID)
-    assert [(row["index"], row["state"]) for row in rows(world)] == [(10, "done"), (11, "done")]
+    assert [(row["index"], row["state"]) for row in rows(world)] == [(5, "done"), (6, "done")]
 
-    overwrite(world, FILE)
+    overwrite(world, small)
     last = rows(world)
-    assert [row["index"] for row in last] == [12, 13, 14, 15, 16, 17]
-    assert [row["state"] for row in last] == ["done"] * 6
+    assert [row["index"] for row in last] == [7, 8, 9]
+    assert [row["state"] for row in last] == ["done"] * 3
     best = world.run("best", "t", "--json").json[0]
     assert best["run"] in {row["id"] for row in last}, "what lies in the trash is not ranked"
 

@@ -34,6 +34,7 @@ def main(config):
     print(json.dumps(OmegaConf.to_container(config)))
 main()
 """
+WITH_HYDRA = {"hydra_by_name": (HYDRA, "amp", "layers"), "hydra_seen": (HYDRA, "amp", "layers")}
 HIDDEN = """
 import importlib, json
 argparse = importlib.import_module("argparse")
@@ -69,8 +70,31 @@ def printed(world: World, row: dict[str, Any]) -> dict[str, Any]:
     return found
 
 
-def check(world: World, boolean: str, many: str, text: str) -> None:
-    rows = swept(world, text)
+@pytest.fixture(scope="module")
+def all_swept(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
+    """A sweep for each script, all taken by the same worker."""
+    world = World(tmp_path_factory.mktemp("swept"))
+    world.write("configurator.py", scripts.CONFIGURATOR)
+    world.write("config.yaml", "amp: null\nlayers: []\n")
+    for case, (script, boolean, many) in {**SWEPT, **WITH_HYDRA}.items():
+        world.write("train.py", script)
+        values = "[0.5, 1.5]" if many == "pair" else "[3, 4]"
+        style = "style: hydra\n" if case == "hydra_by_name" else ""
+        world.write(
+            f"{case}.yaml",
+            f"command: python train.py\n{style}"
+            f"parameters:\n  {boolean}: [true, false]\n  {many}: {{value: {values}}}\n",
+        )
+        answer = world.run("sweep", "-y", "--no-start", f"{case}.yaml")
+        assert answer.code == 0, answer.err
+    assert world.run("up").code == 0
+    yield world
+    world.close()
+
+
+def check(world: World, case: str, boolean: str, many: str) -> None:
+    assert world.run("wait", case, timeout=240).code == 0, world.run("logs", case).out
+    rows = world.run("status", case, "--json").json
     assert {row["params"][boolean] for row in rows} == {True, False}
     for row in rows:
         got = printed(world, row)
@@ -79,26 +103,14 @@ def check(world: World, boolean: str, many: str, text: str) -> None:
 
 
 @pytest.mark.parametrize("case", SWEPT)
-def test_an_unmodified_script_gets_true_false_and_lists(world: World, case: str) -> None:
-    script, boolean, many = SWEPT[case]
-    world.write("train.py", script)
-    world.write("configurator.py", scripts.CONFIGURATOR)
-    values = "[0.5, 1.5]" if many == "pair" else "[3, 4]"
-    check(
-        world,
-        boolean,
-        many,
-        f"command: python train.py\nparameters:\n  {boolean}: [true, false]\n  {many}: {{value: {values}}}\n",
-    )
+def test_an_unmodified_script_gets_true_false_and_lists(all_swept: World, case: str) -> None:
+    _, boolean, many = SWEPT[case]
+    check(all_swept, case, boolean, many)
 
 
-@pytest.mark.parametrize("style", ["style: hydra\n", ""])
-def test_hydra_gets_true_false_and_lists(world: World, style: str) -> None:
-    world.write("train.py", HYDRA)
-    world.write("config.yaml", "amp: null\nlayers: []\n")
-    text = f"command: python train.py\n{style}"
-    text += "parameters:\n  amp: [true, false]\n  layers: {value: [3, 4]}\n"
-    check(world, "amp", "layers", text)
+@pytest.mark.parametrize("case", WITH_HYDRA)
+def test_hydra_gets_true_false_and_lists(all_swept: World, case: str) -> None:
+    check(all_swept, case, "amp", "layers")
 
 
 def test_bash_getopts_gets_true_false_and_lists(world: World) -> None:

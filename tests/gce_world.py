@@ -16,6 +16,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
+import known_python
 from cli_world import Answer, World, eventually
 from gce_oracle import check_seen
 from hostler.emulators.gce import AtDeadline, GceEmulator, Pace, emulator
@@ -80,6 +81,7 @@ class CloudWorld(World):
         super().__init__(root)
         self.gce, self._held = gce, root / "hold"
         self.env = {**self.env, **TIMES, **gce.environ(), "HOSTLER_CHECKPOINT_EVERY": "0.2"}
+        known_python.give_drivers(Path(self.env["HOSTLER_CACHE"]))
         self.write("train.py", TRAIN)
 
     def project(self, workers: int = 2, zones: Sequence[str] = ZONES, more: str = "") -> None:

@@ -1,4 +1,7 @@
-"""What a machine that has run hostler before knows of its Python: asked once per test process."""
+"""What a machine that has run hostler before has in its cache: found out once per test process.
+
+That is what its Python is, and a bucket's driver, packed for machines that have none.
+"""
 
 from __future__ import annotations
 
@@ -8,6 +11,7 @@ import sys
 import tempfile
 from pathlib import Path
 
+from hostler.remote import wheels
 from hostler.worker.prepare import packages
 
 
@@ -26,3 +30,17 @@ def give(cache: Path) -> None:
     folder = cache / "interpreters"
     folder.mkdir(parents=True, exist_ok=True)
     (folder / name).write_bytes(content)
+
+
+@functools.cache
+def _drivers() -> dict[str, bytes]:
+    with tempfile.TemporaryDirectory() as folder:
+        return {path.name: path.read_bytes() for path in wheels.drivers_for(wheels.here(), Path(folder))}
+
+
+def give_drivers(cache: Path) -> None:
+    """Who submits to a bucket with this cache packs nothing, unless the driver has changed meanwhile."""
+    folder = cache / "drivers"
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, content in _drivers().items():
+        (folder / name).write_bytes(content)

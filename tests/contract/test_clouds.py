@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+import known_python
 from gce_world import TIMES, ZONES
 from hostler import settings
 from hostler.backends.base import Backend, Cloud, Launch
@@ -58,6 +59,7 @@ def times(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     with tempfile.TemporaryDirectory(prefix="h-", ignore_cleanup_errors=True) as cache:  # sockets: short
         for name, value in {**TIMES, "HOSTLER_CACHE": cache}.items():
             monkeypatch.setenv(name, value)
+        known_python.give_drivers(Path(cache))
         yield
 
 

@@ -57,7 +57,7 @@ def drivers_for(wanted: WheelTarget, cache: Path) -> list[Path]:
 def _one(name: str, wanted: WheelTarget, cache: Path) -> Path:
     own = metadata.distribution(name)
     if fits(tags_of(own.read_text("WHEEL") or ""), here(), wanted):
-        return _kept(cache, _packed(own))
+        return _kept(cache, own)
     return _asked_for(name, own.version, wanted, cache)
 
 
@@ -138,13 +138,15 @@ def _packed(own: metadata.Distribution) -> bytes:
     return target.getvalue()
 
 
-def _kept(cache: Path, data: bytes) -> Path:
+def _kept(cache: Path, own: metadata.Distribution) -> Path:
+    """Packed once, which takes a second: RECORD has the hash of every file that was installed."""
     folder = cache / "drivers"
     folder.mkdir(parents=True, exist_ok=True)
-    path = folder / f"{sha_of(data)}.whl"
+    installed = sha_of((own.read_text("RECORD") or "").encode())
+    path = folder / f"{own.name}-{own.version}-{installed[:16]}.whl"
     if not path.is_file():
         fresh = path.with_suffix(".tmp")
-        fresh.write_bytes(data)
+        fresh.write_bytes(_packed(own))
         fresh.replace(path)
     return path
 

@@ -98,11 +98,11 @@ class Feeds:
     def abandon(self) -> None:
         """Kill every process of the tools; repeating it is harmless."""
         self._given_up = True
+        announced, self._announced = self._announced, False
         self._over.set()
         for feed in self._feeds:
             feed.end()
-        if self._announced and self._thread.is_alive():
-            self._announced = False
+        if announced:  # what was delivered to the end is closed by now, and stays so
             self._record_open()
 
     def _record_open(self) -> None:

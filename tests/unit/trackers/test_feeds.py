@@ -98,6 +98,20 @@ def test_attempt_that_leaves_its_tools_to_the_next_blocks_nobody(ground: Ground)
     assert ground.state() == OPEN
 
 
+def test_attempt_blocks_nobody_though_its_thread_ended_first(ground: Ground) -> None:
+    """It hears that it is over before its tools have ended, and may be gone when they have."""
+    one = ground.feeds(1)
+    one.start()
+    until(lambda: ground.state() == OPEN)
+    one.announce()
+    one._given_up = True  # what abandon() does first
+    one._over.set()
+    one._thread.join()
+    assert ground.state() == CLOSING
+    one.abandon()
+    assert ground.state() == OPEN
+
+
 def test_next_attempt_starts_its_tools_after_the_previous_delivered(ground: Ground) -> None:
     ground.mark(1, CLOSING)
     one = ground.feeds(2)

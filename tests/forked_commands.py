@@ -2,8 +2,9 @@
 
 Most of what `hostler plan` costs is imports. So each test process keeps one helper that has imported what
 commands use, and forks it for each command: with the command's words, folder, environment and streams, and
-nothing of another command. Where a command has a Python of its own or other settings of Python, a new
-process is started as a shell does it; `start` of cli_world.World always does so.
+nothing of another command. Where a command has a Python of its own or other settings of Python, or is one of
+those that work, serve or train themselves, a new process is started as a shell does it; `start` of
+cli_world.World always does so.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ from pathlib import Path
 
 SOURCE = Path(__file__).parent.parent / "src"
 MODULE = [sys.executable, "-m", "hostler"]
+APART = ("worker", "train", "drill", "demo", "ui", "mcp")  # known to others by command and environment
 OF_PYTHON = ("PYTHON", "LANG", "LC_", "LD_")  # read when Python starts: a fork would not see them
 VERBS = {
     "begin": ["init"],
@@ -88,7 +90,7 @@ def run(
     command: Sequence[str], cwd: Path, env: Mapping[str, str], typed: str | None, timeout: float
 ) -> subprocess.CompletedProcess[str]:
     """What `subprocess.run` with captured text does."""
-    if list(command[:3]) == MODULE and hasattr(os, "pidfd_open"):
+    if list(command[:3]) == MODULE and not {*command[3:4]} & {*APART} and hasattr(os, "pidfd_open"):
         if os.getpid() not in _helper:
             _helper[os.getpid()] = Helper()
         helper = _helper[os.getpid()]

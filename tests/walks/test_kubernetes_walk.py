@@ -365,7 +365,10 @@ def test_job_held_back_by_its_queue_is_waited_for(world: Pods) -> None:
 @pytest.mark.soak
 def test_second_sweep_joins_the_job_and_refills_done_places(world: Pods) -> None:
     world.project(2)
-    world.sweep_file(1, name="long", steps=60)
+    held = Path(world.url, "hold")  # in the one folder that pods and this machine share
+    if world.volume:
+        held.touch()
+    world.sweep_file(1, name="long", steps=8 if world.volume else 60, hold=str(held))
     assert world.run("sweep", "-y", "--on", "gke", "long.yaml", timeout=600).code == 0
     succeeded = lambda: (world.things("Job")[0].get("status") or {}).get("succeeded")  # noqa: E731
     world.until(lambda: succeeded() == 1)
@@ -374,6 +377,7 @@ def test_second_sweep_joins_the_job_and_refills_done_places(world: Pods) -> None
     world.until_done(2, "more")
     [job] = world.things("Job")
     assert job["spec"]["completions"] == 3
+    held.unlink(missing_ok=True)
     world.until_done(1, "long")
     world.until_ended()
 

@@ -7,7 +7,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -33,6 +33,7 @@ from hostler.fleet.preview import Outlook
 from hostler.fleet.secrets import check_secrets, check_told
 from hostler.fleet.submit import code_mark
 from hostler.fleet.sweep import Swept, as_stored, draft_sweep, submit_sweep
+from hostler.frozen import dataclass
 from hostler.records.launch import serving
 from hostler.records.rows import Row, rows
 from hostler.records.run import control

@@ -63,7 +63,7 @@ def run(folder: Path, die: int) -> int:
     return done.returncode
 
 
-@pytest.mark.parametrize("seed", [1, 2, pytest.param(3, marks=pytest.mark.soak)])
+@pytest.mark.parametrize("seed", [1, *(pytest.param(n, marks=pytest.mark.soak) for n in (2, 3))])
 def test_best_checkpoint_waiting_at_the_kill_is_found_again(tmp_path: Path, seed: int) -> None:
     assert run(tmp_path / "calm", 0) == 0
     draw, kills = random.Random(seed), 0

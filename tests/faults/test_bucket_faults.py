@@ -7,9 +7,10 @@ import random
 import subprocess
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -49,8 +50,18 @@ OF_AN_UPLOAD = {"cut": cut(), "lost": LOST, "dropped": DROPPED, "429": busy(429)
 FOR_EVER = {"503": busy(503), "429": busy(429, retry_after=60), "lost": LOST, "dropped": DROPPED}
 
 later = pytest.mark.parametrize("fault", LATER.values(), ids=LATER)
-of_a_write = pytest.mark.parametrize("fault", OF_A_WRITE.values(), ids=OF_A_WRITE)
-once_and_often = pytest.mark.parametrize("times", [1, DRIVER_TRIES + 1])
+
+
+def by_turns(faults: Mapping[str, Fault], others: Sequence[Any]) -> list[Any]:
+    """Each fault with one of the others, by turns; with all of them in the long dose."""
+    return [
+        pytest.param(fault, other, marks=[pytest.mark.soak] * (n % len(others) != m), id=f"{name}-{other}")
+        for n, (name, fault) in enumerate(faults.items())
+        for m, other in enumerate(others)
+    ]
+
+
+of_a_write = pytest.mark.parametrize(("fault", "times"), by_turns(OF_A_WRITE, [1, DRIVER_TRIES + 1]))
 
 
 @pytest.fixture
@@ -75,7 +86,6 @@ def held(gcs: GcsEmulator, key: str) -> bytes | None:
     return gcs.content(servers.BUCKET, f"p/{key}")
 
 
-@once_and_often
 @of_a_write
 def test_a_lone_creator_wins_and_stores_once(
     store: BucketStore, gcs: GcsEmulator, fault: Fault, times: int
@@ -86,7 +96,6 @@ def test_a_lone_creator_wins_and_stores_once(
     assert gcs.faults.met
 
 
-@once_and_often
 @of_a_write
 def test_a_creator_that_comes_late_loses(
     store: BucketStore, gcs: GcsEmulator, fault: Fault, times: int
@@ -189,8 +198,7 @@ def test_what_never_gets_better_is_unreachable_in_bounded_time(gcs: GcsEmulator,
     assert time.monotonic() - begin < 6.0
 
 
-@pytest.mark.parametrize("kind", [Kind.BEGIN, Kind.PART, Kind.FINISH], ids=lambda kind: kind.name)
-@pytest.mark.parametrize("fault", OF_AN_UPLOAD.values(), ids=OF_AN_UPLOAD)
+@pytest.mark.parametrize(("fault", "kind"), by_turns(OF_AN_UPLOAD, [Kind.BEGIN, Kind.PART, Kind.FINISH]))
 def test_large_upload_survives_a_fault_in_any_of_its_requests(
     store: BucketStore, gcs: GcsEmulator, kind: Kind, fault: Fault, big: Path
 ) -> None:

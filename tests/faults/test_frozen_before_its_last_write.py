@@ -23,9 +23,10 @@ from hostler.worker.claim import room
 from hostler.worker.loop import Worker, WorkerTerms
 from hostler.worker.machine import Machine
 
-# Logs and saves which attempt it is: what is seen afterwards tells who wrote it.
+# Logs and saves which attempt it is: what is seen afterwards tells who wrote it. It goes on from step 1 once
+# something is saved, and leaves before its last file has come to rest.
 SCRIPT = """
-import json, os, time
+import json, os, sys, time
 who = int(os.environ["HOSTLER_ATTEMPT"])
 path = os.path.join(os.environ["HOSTLER_CHECKPOINT_DIR"], "state.json")
 begin = json.load(open(path))["step"] if os.path.exists(path) else 0
@@ -34,15 +35,18 @@ for step in range(begin, 4):
     with open(path + ".tmp", "w") as file:
         json.dump({"step": step + 1, "who": who}, file)
     os.replace(path + ".tmp", path)
-    time.sleep(0.4 if step == 1 else 0.05)
+    while step == 1 and not os.path.exists(os.environ["SAVED"]): time.sleep(0.02)
+sys.stdout.flush()
+os._exit(0)
 """
 
 
 class Freezer:
-    """A store whose user is frozen from the first write on that `chosen` points out, until let go."""
+    """A store whose user is frozen from the first write on that `chosen` points out, until let go. `saved` is
+    made with the first COMMIT."""
 
-    def __init__(self, inner: Store, chosen: Callable[[str, bytes], bool]) -> None:
-        self._inner, self._chosen, self.url = inner, chosen, inner.url
+    def __init__(self, inner: Store, chosen: Callable[[str, bytes], bool], saved: Path) -> None:
+        self._inner, self._chosen, self.url, self._saved = inner, chosen, inner.url, saved
         self.frozen, self.go_on = threading.Event(), threading.Event()
 
     def get(self, key: str, *, start: int = 0, end: int | None = None) -> Blob:
@@ -53,7 +57,10 @@ class Freezer:
         if self._chosen(key, data):
             self.frozen.set()
         self._pass()
-        return self._inner.put(key, data, if_absent=if_absent)
+        done = self._inner.put(key, data, if_absent=if_absent)
+        if key.endswith("/COMMIT"):
+            self._saved.touch()
+        return done
 
     def list(self, prefix: str, after: str = "", *, deep: bool = True) -> Iterator[Entry]:
         self._pass()
@@ -88,13 +95,13 @@ def is_second_commit(key: str, data: bytes) -> bool:
     return key.endswith("/COMMIT") and "-000000000002/" in key
 
 
-@pytest.fixture(params=["folder", "bucket"])
+@pytest.fixture
 def made(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Farm]:
     monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path / "machine"))
     url = (
         str(tmp_path / "store") if request.param == "folder" else request.getfixturevalue("seaweed_store_url")
     )
-    with farm(url, tmp_path) as made:
+    with farm(url, tmp_path, settle=0.5) as made:
         (made.code / "who.py").write_text(SCRIPT)
         yield made
 
@@ -105,13 +112,26 @@ def worker(made: Farm, store: Store, session: str, said: list[str]) -> Worker:
     return Worker(here, room.Room(room.offer(slots=1, cpus=1, gpus=None)), WorkerTerms())
 
 
-@pytest.mark.parametrize("chosen", [is_end, is_finished, is_second_commit])
+@pytest.mark.parametrize(
+    ("made", "chosen"),
+    [
+        ("folder", is_end),
+        ("bucket", is_finished),
+        ("folder", is_second_commit),
+        pytest.param("bucket", is_end, marks=pytest.mark.soak),
+        pytest.param("folder", is_finished, marks=pytest.mark.soak),
+        pytest.param("bucket", is_second_commit, marks=pytest.mark.soak),
+    ],
+    indirect=["made"],
+)
 def test_frozen_workers_late_write_is_not_seen_after_its_successor(
     made: Farm, chosen: Callable[[str, bytes], bool]
 ) -> None:
-    job = made.submit(Job(name="who", command=("python3", "who.py"), **often()))  # type: ignore[arg-type]
+    saved = made.folder / "saved"
+    terms = often(env={"SAVED": str(saved)})
+    job = made.submit(Job(name="who", command=("python3", "who.py"), **terms))  # type: ignore[arg-type]
     [key] = keys_of(job)
-    freezer, said = Freezer(open_store(made.url), chosen), list[str]()
+    freezer, said = Freezer(open_store(made.url), chosen, saved), list[str]()
     zombie = threading.Thread(target=worker(made, freezer, "zombie", said).run, daemon=True)
     zombie.start()
     until(freezer.frozen.is_set)

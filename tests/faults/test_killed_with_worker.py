@@ -20,7 +20,7 @@ from hostler.spec.job import Job
 COUNT = """
 import json, os, pathlib, random, shutil, sys, time
 folder, style = pathlib.Path(os.environ["HOSTLER_CHECKPOINT_DIR"]), sys.argv[1]
-marks, goal = pathlib.Path(sys.argv[2]), int(sys.argv[3])
+marks = pathlib.Path(sys.argv[2])
 FILL = "x" * 100_000
 def load(path):
     number, fill = path.read_text().split(" ")
@@ -37,7 +37,7 @@ elif style != "renamed" and numbers():
     else:
         assert load(folder / f"checkpoint-{n}.pt") == n
 print("begins", n, flush=True)
-while n < goal and not (marks / "enough").exists():
+while not (marks / "enough").exists():
     n += 1
     print(json.dumps({"step": n, "square": n * n}), flush=True)
     if style == "renamed":
@@ -51,7 +51,9 @@ while n < goal and not (marks / "enough").exists():
         (folder / f"checkpoint-{n}.pt").write_text(f"{n} {FILL}")
         for old in numbers()[:-2]:
             (folder / f"checkpoint-{old}.pt").unlink()
-    (marks / os.environ["HOSTLER_RUN"]).write_text(str(n))
+    mark = marks / os.environ["HOSTLER_RUN"]
+    mark.with_suffix(".new").write_text(str(n))
+    os.replace(mark.with_suffix(".new"), mark)
     time.sleep(random.uniform(0.3, 0.5))
 """
 LAG = {
@@ -84,7 +86,7 @@ def test_script_killed_with_its_worker_goes_on_from_its_newest(style: str, tmp_p
     rng = random.Random(style)
     with farm(str(tmp_path / "store"), tmp_path, settle=2.0) as made:
         (made.code / "count.py").write_text(COUNT)
-        command = (sys.executable, "count.py", style, str(tmp_path), "40")
+        command = (sys.executable, "count.py", style, str(tmp_path))
         job = made.submit(Job(name="count", command=command, retries=0))
         [key] = keys_of(job)
         made.start()
@@ -94,12 +96,14 @@ def test_script_killed_with_its_worker_goes_on_from_its_newest(style: str, tmp_p
             time.sleep(rng.uniform(4.5, 6.0))
             kill_together(made)
             saved.append(int((tmp_path / key.run).read_text()))
+        (tmp_path / "enough").touch()
         made.finish(job, workers=1)
         found, numbers = outcome(made.store, key), begun(made, key)
         assert len(numbers) == 3 and found.state.state == "done", log_of(made, key)
         for number, newest in zip(numbers[1:], saved, strict=True):
             assert newest - LAG[style] <= number <= newest, (numbers, saved, log_of(made, key))
-        assert found.points["square"] == [(n, float(n * n)) for n in range(1, 41)]
+        points = found.points["square"]
+        assert len(points) >= numbers[-1] and points == [(n, float(n * n)) for n in range(1, len(points) + 1)]
 
 
 @pytest.mark.timeout(300)
@@ -107,7 +111,7 @@ def test_living_worker_delivers_before_it_takes_a_lost_run(tmp_path: Path) -> No
     """The parent is killed as well: nobody starts another worker in its place."""
     with farm(str(tmp_path / "store"), tmp_path, settle=2.0) as made:
         (made.code / "count.py").write_text(COUNT)
-        command = (sys.executable, "count.py", "folders", str(tmp_path), "1000")
+        command = (sys.executable, "count.py", "folders", str(tmp_path))
         job = made.submit(Job(name="count", command=command, runs=({}, {}), retries=0))
         made.start("--slots", "1")
         until(lambda: any(begun(made, key) for key in keys_of(job)), why=made.said)

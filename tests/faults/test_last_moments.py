@@ -15,7 +15,7 @@ from hostler.records.checkpoint import checkpoints, outputs
 from hostler.records.series.metrics import FragmentCache
 from script_world import Done, Scripts, line_of, until
 
-COUNT = 20_000
+COUNT = 2_000
 LOGS = f"""
 import hostler, os, signal
 run = hostler.start({{"lr": 0.1}})
@@ -92,13 +92,13 @@ def die(scripts: Scripts) -> None:
 @pytest.mark.parametrize(
     ("words", "shown"),
     [
-        (("-m", "hostler", "status"), "19999"),
-        (("-m", "hostler", "show", "train"), "19999"),
-        (("-m", "hostler", "df"), "5e-05"),
+        (("-m", "hostler", "status"), str(COUNT - 1)),
+        (("-m", "hostler", "show", "train"), str(COUNT - 1)),
+        (("-m", "hostler", "df"), str(1 / COUNT)),
         (("-m", "hostler", "worker", ".hostler"), ""),
         (("-c", POINTS), str(COUNT)),
         (("-c", ROWS), str(COUNT)),
-        (("-c", DASHBOARD), "lost 19999"),
+        (("-c", DASHBOARD), f"lost {COUNT - 1}"),
     ],
     ids=["status", "show", "df", "worker", "curves", "frame", "dashboard"],
 )

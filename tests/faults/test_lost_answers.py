@@ -16,6 +16,7 @@ import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -36,6 +37,17 @@ pytestmark = pytest.mark.real
 OF_A_WRITE = [f for f in Fault if f not in (Fault.DENY_403, Fault.CUT_BODY)]
 FAST = [f for f in OF_A_WRITE if f not in (Fault.SLOW_AFTER, Fault.SLOW_BEFORE)]
 DRIVER_TRIES = 3  # of the driver by itself, before we hear of it
+
+
+def _by_turns() -> Iterator[Any]:
+    """Each fault once, or more often than the driver tries; both in the long dose."""
+    for n, fault in enumerate(FAST):
+        for times in (1, DRIVER_TRIES + 1):
+            marks = [pytest.mark.soak] * ((n % 2 == 0) == (times == 1))
+            yield pytest.param(fault, times, marks=marks, id=f"{fault.name}-{times}")
+
+
+FAULTS_BY_TURNS = pytest.mark.parametrize(("fault", "times"), list(_by_turns()))
 
 
 @pytest.fixture
@@ -61,8 +73,7 @@ def hasty(url: str) -> BucketStore:
     return BucketStore(url, RetryTime(bound=2.0))
 
 
-@pytest.mark.parametrize("times", [1, DRIVER_TRIES + 1])
-@pytest.mark.parametrize("fault", FAST, ids=lambda f: f.name)
+@FAULTS_BY_TURNS
 def test_a_lone_creator_wins_and_stores_once(
     store: BucketStore, proxy: Proxy, fault: Fault, times: int
 ) -> None:
@@ -72,8 +83,7 @@ def test_a_lone_creator_wins_and_stores_once(
     assert len(proxy.stored) == 1
 
 
-@pytest.mark.parametrize("times", [1, DRIVER_TRIES + 1])
-@pytest.mark.parametrize("fault", FAST, ids=lambda f: f.name)
+@FAULTS_BY_TURNS
 def test_a_creator_that_comes_late_loses(store: BucketStore, proxy: Proxy, fault: Fault, times: int) -> None:
     store.put("k", b"theirs", if_absent=True)
     proxy.script("PUT", "/k", [fault] * times)
@@ -82,7 +92,7 @@ def test_a_creator_that_comes_late_loses(store: BucketStore, proxy: Proxy, fault
     assert len(proxy.stored) == 1
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", [0, 1, *(pytest.param(n, marks=pytest.mark.soak) for n in (2, 3))])
 def test_of_racing_creators_one_is_told_it_won(store: BucketStore, proxy: Proxy, seed: int) -> None:
     chance = random.Random(seed)
     proxy.choose = lambda method, path: (

@@ -7,6 +7,7 @@ import signal
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 from killer import RUN, WORKER, farm, keys_of, send, until
@@ -73,8 +74,20 @@ def begun(text: str) -> list[int]:
     return [int(line.split()[1]) for line in text.splitlines() if line.startswith("begins ")]
 
 
-@pytest.mark.parametrize("style", ["renamed", "pointer", "folders", "newest two", "last and best"])
-@pytest.mark.parametrize("victim", [RUN, WORKER])
+STYLES = ("renamed", "pointer", "folders", "newest two", "last and best")
+VICTIMS = (RUN, WORKER)
+
+
+def killed_by_turns() -> list[Any]:
+    """Each style with one victim or the other; with both of them in the long dose."""
+    pairs = [(n, style, victim) for n, style in enumerate(STYLES) for victim in VICTIMS]
+    return [
+        pytest.param(style, victim, marks=[pytest.mark.soak] * (VICTIMS[n % 2] != victim))
+        for n, style, victim in pairs
+    ]
+
+
+@pytest.mark.parametrize(("style", "victim"), killed_by_turns())
 def test_kill_in_the_first_ten_seconds_keeps_saves_of_every_half_second(
     style: str, victim: str, tmp_path: Path
 ) -> None:

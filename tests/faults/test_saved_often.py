@@ -135,7 +135,7 @@ def test_saves_of_every_half_second_survive_a_kill_in_ten_seconds(
     habit: str, victim: str, tmp_path: Path
 ) -> None:
     """With the resting time and the `every` of real runs."""
-    survive(tmp_path, habit, victim, 0)
+    survive(tmp_path, habit, victim, 0, kills=1)
 
 
 @pytest.mark.soak

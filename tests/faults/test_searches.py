@@ -97,7 +97,7 @@ def rage(url: str, folder: Path, *, runs: int, workers: int, seconds: float, see
 
 
 def test_every_trial_is_told_once_however_often_workers_are_killed(tmp_path: Path) -> None:
-    rage(str(tmp_path / "store"), tmp_path, runs=30, workers=4, seconds=10, seed=3)
+    rage(str(tmp_path / "store"), tmp_path, runs=14, workers=3, seconds=6, seed=3)
 
 
 @pytest.mark.soak

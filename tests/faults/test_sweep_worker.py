@@ -18,6 +18,7 @@ from worker_world import World, until
 sys.path.insert(0, str(Path(__file__).parents[1] / "unit" / "worker"))
 from wheel import make_wheel
 
+AT_ONCE = 4  # workers that need the same things at one moment
 TWENTY = [{"n": n} for n in range(20)]
 FAILING = "import sys; raise ValueError(f'no data at /x/{sys.argv[2]}')"
 
@@ -141,7 +142,7 @@ def test_worker_leaves_with_0_and_says_what_never_fits(world: World) -> None:
     assert states(world, "wide") == states(world, "gpu") == ["queued"]
 
 
-def test_ten_workers_at_once_make_packages_setup_and_data_once(world: World) -> None:
+def test_workers_at_once_make_packages_setup_and_data_once(world: World) -> None:
     make_wheel(world.root / "project" / "wheels")
     world.file("requirements.txt", "--no-index\n--find-links wheels\ntinypkg\n")
     setup = "echo x >> $MARKS/setup; python -c 'import tinypkg; print(tinypkg.VALUE)' > built; sleep 0.3"
@@ -153,7 +154,7 @@ assert pathlib.Path("built").read_text() == "1\\n"
 """
     world.submit(
         script,
-        runs=TWENTY[:10],
+        runs=TWENTY[:AT_ONCE],
         command=("python", "train.py"),
         python=PythonEnv(requirements="requirements.txt"),
         setup=("bash", "-c", setup),
@@ -173,10 +174,10 @@ assert pathlib.Path("built").read_text() == "1\\n"
     ]
     workers = [
         subprocess.Popen(command, env=environ, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
-        for _ in TWENTY[:10]
+        for _ in range(AT_ONCE)
     ]
-    said = [worker.communicate(timeout=100)[0].decode() for worker in workers]
-    assert states(world, "job") == ["done"] * 10, said
+    said = [worker.communicate(timeout=250)[0].decode() for worker in workers]
+    assert states(world, "job") == ["done"] * AT_ONCE, said
     assert world.mark("setup").read_text() == world.mark("data").read_text() == "x\n"
     made = [path for path in (world.cache / "envs").iterdir() if path.is_dir() and not path.is_symlink()]
     assert len(made) == 1

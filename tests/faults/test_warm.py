@@ -16,6 +16,7 @@ from typing import Any
 import pytest
 
 from hostler import proctable
+from hostler.worker.prepare import packages
 from hostler.worker.process import spawning
 from hostler.worker.process.process import Exit, Process
 from hostler.worker.process.warm import KEPT, RECENT, Warmth, imports, key_of, script_of
@@ -121,7 +122,15 @@ class Scene:
 
 
 @pytest.fixture
-def scene(tmp_path: Path) -> Iterator[Scene]:
+def quiet_path(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No folder on Python's path but its own: one that changes meanwhile would end a parent."""
+    if os.environ.get("PYTHONPATH"):
+        monkeypatch.delenv("PYTHONPATH")
+        monkeypatch.setattr(packages, "_HELD", {})
+
+
+@pytest.fixture
+def scene(tmp_path: Path, quiet_path: None) -> Iterator[Scene]:
     made = Scene(tmp_path)
     yield made
     made.close()
@@ -218,8 +227,11 @@ def test_signals_reach_it(scene: Scene) -> None:
 
 
 def test_killed_parent_harms_no_run_and_next_one_is_fresh(scene: Scene) -> None:
-    scene.script("import time\ntime.sleep(0.5)\n")
+    go = scene.root / "go"
+    scene.script(f"import os, time\nwhile not os.path.exists({str(go)!r}): time.sleep(0.02)\n")
+    go.touch()
     scene.get_warm()
+    go.unlink()
     [entry] = scene.warmth._entries.values()
     assert entry.pool is not None
     running = scene.start()
@@ -227,6 +239,7 @@ def test_killed_parent_harms_no_run_and_next_one_is_fresh(scene: Scene) -> None:
     assert is_warm(running)
     after = scene.start()
     assert not is_warm(after)
+    go.touch()
     for process in (running, after):
         found = process.wait(60)
         assert found is not None and found.code == 0
@@ -297,17 +310,15 @@ def test_it_ends_as_a_fresh_one_does(scene: Scene, name: str) -> None:
     scene.script(ENDS[name])
     kept = scene.root / "kept"
     more = {"REPORT": str(scene.root / "report")}
-    fresh = scene.run(warm=False, **more)
+    fresh = scene.run(**more)
     left = kept.read_text() if kept.exists() else None
-    first = scene.run(**more)
     pools = [entry.pool for entry in scene.warmth._entries.values()]
     kept.unlink(missing_ok=True)
     warm = scene.run(**more)
     assert (kept.read_text() if kept.exists() else None) == left
     if name != "import":
         assert pools[0] is not None, scene.warmth.refusals()
-    for exit, log in (first, warm):
-        assert (exit.code, exit.signal, log) == (fresh[0].code, fresh[0].signal, fresh[1])
+    assert (warm[0].code, warm[0].signal, warm[1]) == (fresh[0].code, fresh[0].signal, fresh[1])
 
 
 REFUSED = {
@@ -329,23 +340,29 @@ MODULES = {
 }
 
 
-@pytest.mark.parametrize("case", REFUSED)
-def test_in_doubt_a_run_is_fresh(scene: Scene, tmp_path: Path, case: str) -> None:
-    source, why = REFUSED[case]
-    venv = tmp_path / "venv"
-    subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(venv)], check=True)
-    [site] = venv.glob("lib/python*/site-packages")
-    away = tmp_path / "away"
+@pytest.fixture(scope="module")
+def venv(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """An environment with the modules that are in doubt, one of them outside of it, in `away`."""
+    made = tmp_path_factory.mktemp("doubts") / "venv"
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(made)], check=True)
+    [site] = made.glob("lib/python*/site-packages")
+    away = made.with_name("away")
     away.mkdir()
     for name, text in MODULES.items():
         ((away if name == "elsewhere" else site) / f"{name}.py").write_text(text)
+    return made
+
+
+@pytest.mark.parametrize("case", REFUSED)
+def test_in_doubt_a_run_is_fresh(scene: Scene, venv: Path, case: str) -> None:
+    source, why = REFUSED[case]
     scene.script("", "colorsys.py")
     scene.script(source + "\nimport time\ntime.sleep(0.2)\n")
     argv = [str(venv / "bin" / "python"), "train.py"]
     for _ in range(2):
         process = scene.warmth.start(
             argv,
-            env=scene.env(PYTHONPATH=str(away)),
+            env=scene.env(PYTHONPATH=str(venv.with_name("away"))),
             code=[],
             cwd=scene.project,
             folder=scene.root,

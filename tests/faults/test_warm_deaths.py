@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import signal
 import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -30,11 +31,12 @@ from hostler.spec.job import Job
 GONE = 60.0  # seconds after which nothing of a run may be left: long before a lease is over
 FAR = 600.0  # a lease that nobody lives to see
 
-# Run 0 gives the parent time to get ready; run 1 leaves a stray in a session of its own, as launchers do.
+# Run 0 waits until there is a parent; run 1 leaves a stray in a session of its own, as launchers do.
 SCRIPT = """
 import os, subprocess, sys, time
 if sys.argv[-1] == "0":
-    time.sleep(2)
+    while not os.path.exists(os.environ["GO"] + "-first"):
+        time.sleep(0.05)
 elif os.environ["HOSTLER_ATTEMPT"] == "1":
     subprocess.Popen(["sleep", "1000"], start_new_session=True)
     while not os.path.exists(os.environ["GO"]):
@@ -79,6 +81,9 @@ def second_run(made: Farm) -> list[int]:
 def test_any_kill_leaves_nothing_of_a_warm_run_and_resumes(made: Farm, kind: str) -> None:
     job = submitted(made)
     made.start("--slots", "1")
+    until(lambda: made.processes(WARM), why=made.said)
+    time.sleep(1.0)  # it imports four small modules
+    (made.folder / "go-first").touch()
     run = second_run(made)
     starts = [proctable.start_of(pid) for pid in run]
     victims = list(made.processes(kind))

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from test_warm import Scene
+from test_warm import Scene, quiet_path
 
 from hostler.worker.process import exit_handlers
 
@@ -58,6 +58,10 @@ SCRIPTS = {
 }
 
 
+__all__ = ["quiet_path"]  # a fixture
+pytestmark = pytest.mark.usefixtures("quiet_path")
+
+
 @pytest.fixture
 def scene(tmp_path: Path) -> Iterator[Scene]:
     made = Scene(tmp_path)
@@ -65,9 +69,19 @@ def scene(tmp_path: Path) -> Iterator[Scene]:
     made.close()
 
 
-@pytest.fixture
-def library(tmp_path: Path) -> Path:
-    return _built(tmp_path)
+@pytest.fixture(scope="module")
+def library(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return _built(tmp_path_factory.mktemp("library"))
+
+
+@pytest.fixture(scope="module")
+def venv(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """An environment with a module that registers functions when it is imported."""
+    made = tmp_path_factory.mktemp("environment") / "venv"
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(made)], check=True)
+    [site] = made.glob("lib/python*/site-packages")
+    (site / "registers.py").write_text(REGISTERS)
+    return made
 
 
 @pytest.mark.needs("gcc")
@@ -88,11 +102,7 @@ def test_libraries_loaded_by_a_script_end_as_when_fresh(scene: Scene, library: P
 class Imported:
     """A library in an environment of its own, which registers its functions when it is imported."""
 
-    def __init__(self, tmp_path: Path, library: Path) -> None:
-        venv = tmp_path / "venv"
-        subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(venv)], check=True)
-        [site] = venv.glob("lib/python*/site-packages")
-        (site / "registers.py").write_text(REGISTERS)
+    def __init__(self, tmp_path: Path, library: Path, venv: Path) -> None:
         self.place, self._library = tmp_path / "place", library
         self.scene = Scene(tmp_path / "scene", python=str(venv / "bin" / "python"))
 
@@ -119,9 +129,9 @@ class Imported:
     "script", ["", "raise SystemExit(3)", "f = open(os.environ['PLACE'], 'a')\nf.write('f\\n')"]
 )
 def test_library_imported_before_the_fork_closes_its_files(
-    tmp_path: Path, library: Path, script: str
+    tmp_path: Path, library: Path, venv: Path, script: str
 ) -> None:
-    ends = Imported(tmp_path, library).ends(script)
+    ends = Imported(tmp_path, library, venv).ends(script)
     status = 3 if "3" in script else 0
     assert ends[0][2].endswith(f"on_exit {status}\natexit\n"), "the newest is called first"
     assert ends == [ends[0]] * 3
@@ -129,9 +139,9 @@ def test_library_imported_before_the_fork_closes_its_files(
 
 @pytest.mark.needs("gcc")
 @pytest.mark.parametrize("strict", [False, True])
-def test_gpu_code_is_not_unloaded_while_no_device_is_open(tmp_path: Path, strict: bool) -> None:
+def test_gpu_code_is_not_unloaded_while_no_device_is_open(tmp_path: Path, venv: Path, strict: bool) -> None:
     library = _built(tmp_path, "-DGPU")
-    fresh, first, warm = Imported(tmp_path, library).ends("", strict=strict)
+    fresh, first, warm = Imported(tmp_path, library, venv).ends("", strict=strict)
     assert fresh[2] == first[2] == "on_exit 0\natexit\n"
     assert warm == (fresh if strict else (0, "", "on_exit 0\n")), (
         "what was not registered by atexit is called"

@@ -23,7 +23,7 @@ from hostler.errors import DamagedError
 
 FILES = (fuzzed_files, fuzzed_data, fuzzed_records, fuzzed_answers)
 TARGETS: dict[str, Target] = {one.name: one for module in FILES for one in module.TARGETS}
-EXAMPLES = 40  # of each, each time; the long dose takes MINUTES
+EXAMPLES = 25  # of each, each time; the long dose takes MINUTES
 MINUTES = float(os.environ.get("HOSTLER_FUZZ_MINUTES", "2"))
 ROOT = Path(__file__).parents[2]
 SEED = int(os.environ.get("HOSTLER_SEED", "1"))

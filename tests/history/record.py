@@ -74,8 +74,8 @@ def _mixed(place: str) -> str:
 
 
 DOSES = (
-    Dose("killer-folder", "kills and freezes, 20 runs, folder", _pytest(SMALL_FOLDER)),
-    Dose("killer-bucket", "kills and freezes, 20 runs, SeaweedFS", _pytest(SMALL_BUCKET)),
+    Dose("killer-folder", "kills and freezes, 8 runs, folder", _pytest(SMALL_FOLDER)),
+    Dose("killer-bucket", "kills and freezes, 8 runs, SeaweedFS", _pytest(SMALL_BUCKET)),
     Dose("mixed-short", "each fault once, 6 runs, folder", f"HOSTLER_SEED=2 {_pytest(EACH_FOLDER)}"),
     Dose("mixed-bucket", "each fault once, 6 runs, SeaweedFS", f"HOSTLER_SEED=2 {_pytest(EACH_BUCKET)}"),
     Dose("weeks", "500 preemptions of a script of three weeks, virtual clock", _pytest(WEEKS)),

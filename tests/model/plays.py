@@ -14,6 +14,8 @@ NewStage = Callable[[], Stage]
 Scene = tuple[str, list[str]]
 Play = Callable[[NewStage], Iterator[Scene]]
 
+GAPS = (6, 5, 1)  # requests from one whose answer is lost to the one before which its worker dies
+
 
 def undisturbed(new_stage: NewStage) -> list[str]:
     """The requests of a worker that nobody disturbs."""
@@ -36,13 +38,18 @@ def killed(new_stage: NewStage) -> Iterator[Scene]:
 
 def killed_after_a_lost_answer(new_stage: NewStage) -> Iterator[Scene]:
     """It does not know what became of one request, and dies at the next, or while it makes up for it."""
-    for gap in (6, 5, 1):
+    yield from _taken_over(
+        new_stage, lambda a, i, then: _loses(a, i - GAPS[i % len(GAPS)]).die_before(i, then)
+    )
 
-        def disturb(a: StagedWorker, i: int, then: Callable[[], None], gap: int = gap) -> StagedWorker:
-            a.seat.lose.add(i - gap)
-            return a.die_before(i, then)
 
-        yield from _taken_over(new_stage, disturb)
+def killed_at_any_gap_after_a_lost_answer(new_stage: NewStage) -> Iterator[Scene]:
+    """Like `killed_after_a_lost_answer`, with every gap before every request."""
+    for gap in GAPS:
+        yield from _taken_over(
+            new_stage,
+            lambda a, i, then, gap=gap: _loses(a, i - gap).die_before(i, then),  # type: ignore[misc]
+        )
 
 
 def unanswered(new_stage: NewStage) -> Iterator[Scene]:
@@ -139,6 +146,11 @@ def _taken_over(
 
         disturb(stage.worker("a"), i, meanwhile).work()
         yield f"before {i}: {request}", violations(stage, saved=saved[0])
+
+
+def _loses(worker: StagedWorker, i: int) -> StagedWorker:
+    worker.seat.lose.add(i)
+    return worker
 
 
 def _resumed(stage: Stage) -> list[str]:

@@ -19,7 +19,7 @@ from protocol_model.watch import Watching
 from protocol_model.world import State, World
 
 DOC = Path(__file__).parents[2] / "docs" / "protocol.md"
-WORLDS = tuple(dict.fromkeys(s.world for s in SCENARIOS if s.world)) + BROAD
+WORLDS = tuple(dict.fromkeys(s.world for s in SCENARIOS if s.world and s.world not in SOAK)) + BROAD
 
 
 @functools.cache
@@ -45,8 +45,8 @@ def test_the_broad_worlds_are_large() -> None:
 @pytest.mark.soak
 @pytest.mark.timeout(1800)
 @pytest.mark.parametrize("world", SOAK, ids=str)
-def test_with_all_rules_every_promise_holds_in_large_worlds(world: World) -> None:
-    holds(examine(world, limit=5_000_000), at_least=50_000)
+def test_with_all_rules_every_promise_holds_in_large_worlds(world: World | GangWorld) -> None:
+    holds(examine(world, limit=5_000_000), at_least=15_000)
 
 
 @pytest.mark.parametrize("scenario", SCENARIOS, ids=lambda s: s.rule)

@@ -132,6 +132,13 @@ def test_a_refusal_is_raised_at_once_with_words(google: Google) -> None:
     assert error.value.status == 403 and google.waits == []
 
 
+def test_refusal_of_several_lines_is_told_in_one(google: Google) -> None:
+    google.answers = [(400, {"error": {"code": 400, "message": "no:\n  field x\r\n  field y"}})]
+    with pytest.raises(GceRefusal) as error:
+        google.client().get("x")
+    assert "no: field x field y (GET x)" in error.value.message
+
+
 def test_the_error_of_a_finished_operation_is_raised(google: Google) -> None:
     error = {"errors": [{"code": "ZONE_RESOURCE_POOL_EXHAUSTED", "message": "none"}]}
     google.answers = [(200, operation(error=error))]

@@ -61,7 +61,8 @@ class GceRefusal(CloudError):
 
     def __init__(self, what: str, why: Reason, code: str, said: str, status: int = 0) -> None:
         detail = f": {said}" if said else f" ({code})" if code else ""
-        super().__init__(f"{why.words}{detail}{f' ({what})' if what else ''}", why.hint)
+        line = f"{why.words}{detail}{f' ({what})' if what else ''}"
+        super().__init__(" ".join(line.split()), why.hint)  # what it said may be a whole page
         self.why, self.code, self.said, self.status = why, code, said, status
 
 

@@ -54,7 +54,7 @@ if TYPE_CHECKING:
     from hostler.executor import Executor as Executor
     from hostler.manager import Manager as Manager
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 _PLACES = {
     **dict.fromkeys(("Run", "curves", "frame", "start", "sweep"), "hostler.api"),

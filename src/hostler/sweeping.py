@@ -10,7 +10,6 @@ import inspect
 import os
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -24,6 +23,7 @@ from hostler.fleet.launcher import Launcher, is_served, sweep_launcher
 from hostler.fleet.ready import say
 from hostler.fleet.secrets import check_secrets
 from hostler.fleet.sweep import Swept, as_stored, draft_sweep, submit_sweep
+from hostler.frozen import dataclass
 from hostler.records.rows import Row, rows
 from hostler.records.run import control, upstream
 from hostler.records.series.logs import LogReader

@@ -90,3 +90,35 @@ def test_they_can_be_copied_and_pickled() -> None:
     ours = Ours(1, c=[1])
     for other in (copy.copy(ours), copy.deepcopy(ours), pickle.loads(pickle.dumps(ours))):
         assert other == ours and isinstance(other, Ours)
+
+
+@frozen.dataclass(frozen=True)
+class Counted:
+    a: int
+    b: tuple[int, ...] = ()
+    c: dict[str, int] = field(default_factory=dict)
+
+
+@frozen.dataclass(frozen=True)
+class Empty:
+    pass
+
+
+def test_the_hundredth_object_is_as_the_first() -> None:
+    made = [Counted(number % 2, c={"x": 1}) for number in range(2 * frozen.MANY)]
+    assert all(
+        vars(one) == vars(made[place % 2]) and one == made[place % 2] for place, one in enumerate(made)
+    )
+    assert (
+        made[-1].b == ()
+        and Counted(1).c is not Counted(1).c
+        and replace(made[-1], a=7) == Counted(7, c={"x": 1})
+    )
+    with pytest.raises(FrozenInstanceError, match="cannot change 'a' of a Counted"):
+        made[-1].a = 2  # type: ignore[misc]
+    with pytest.raises(TypeError):
+        Counted()  # type: ignore[call-arg]
+
+
+def test_class_without_fields_has_equal_objects() -> None:
+    assert Empty() == Empty() and len({Empty(), Empty()}) == 1 and repr(Empty()) == "Empty()"

@@ -1,4 +1,4 @@
-"""`python -m hostler` and `python -m hostler.worker`, in a project whose files are named like Python's own."""
+"""`python -m hostler` and `hostler.worker`, in a project whose files are named like modules of Python."""
 
 from __future__ import annotations
 

@@ -7,6 +7,7 @@ sweep, and the older hostler itself, as every submission brings it to the store.
 from __future__ import annotations
 
 import json
+import shutil
 import subprocess
 import sys
 import tarfile
@@ -65,3 +66,12 @@ def test_workers_of_both_versions_share_one_sweep(world: World) -> None:
     logs = [RunLog(store, RunKey("mixed", row["id"])).read_on().entries for row in shown]
     assert all([entry["kind"] for entry in entries] == ["claim", "end"] for entries in logs)
     assert len({entries[0]["session"] for entries in logs}) > 1, "one worker did all of it"
+
+
+def test_project_of_an_older_version_runs_unchanged(world: World) -> None:
+    shutil.copytree(OLDER.parent / "older_project", world.folder, dirs_exist_ok=True)
+    answer = world.run("sweep", "-y", "--wait", "--json", "sweep.yaml")
+    assert answer.code == 0 and answer.json["runs"] == 4, answer
+    assert "lr=0.1" in world.run("best", "older-search").out
+    assert world.run("pull", "older-search/1", "--to", "here").code == 0
+    assert [path.read_text() for path in (world.folder / "here").rglob("lr.txt")] == ["0.1"]

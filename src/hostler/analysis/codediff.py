@@ -6,9 +6,9 @@ import difflib
 import hashlib
 import tarfile
 import tempfile
-from dataclasses import dataclass
 from pathlib import Path
 
+from hostler.frozen import dataclass
 from hostler.records import layout
 from hostler.spec.job import Source
 from hostler.store import NotFound, Store

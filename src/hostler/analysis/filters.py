@@ -13,12 +13,12 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime, timezone
 from typing import Any
 
 from hostler.analysis.names import TIMES
 from hostler.errors import UsageError
+from hostler.frozen import dataclass
 from hostler.spec.nearest import did_you_mean
 from hostler.spec.scalars import parse_value
 

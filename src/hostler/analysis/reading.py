@@ -9,7 +9,6 @@ from __future__ import annotations
 import struct
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 from typing import Any, TypeVar
 
 import numpy as np
@@ -18,6 +17,7 @@ from hostler.analysis.cache import Cache
 from hostler.analysis.damage_report import once
 from hostler.analysis.stack import SegmentStack
 from hostler.errors import DamagedError, NewerFormatError
+from hostler.frozen import dataclass
 from hostler.records import layout
 from hostler.records.body import Record, taken_apart
 from hostler.records.rows import Row, display_name, others

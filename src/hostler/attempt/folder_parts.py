@@ -19,11 +19,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from itertools import pairwise
 from pathlib import PurePosixPath
 from typing import Any
 
+from hostler.frozen import dataclass
 from hostler.records.checkpoint import saved_folder
 from hostler.records.checkpoint.saved_folder import COMMIT, Mark
 from hostler.records.checkpoint.tree import FileRow, TreeScan

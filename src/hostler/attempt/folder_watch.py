@@ -18,7 +18,7 @@ A log beside them that grows all the time keeps nothing from being complete: it 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +30,7 @@ from hostler.attempt.replaced_file import ReplacedFile
 from hostler.attempt.rest import Clocks, Rest
 from hostler.attempt.save_rhythm import SaveRhythm
 from hostler.attempt.still_copy import StillCopies
+from hostler.frozen import dataclass
 from hostler.records.checkpoint.tree import FileRow, TreeScan, scan
 from hostler.records.run import handoff
 

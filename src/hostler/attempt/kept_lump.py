@@ -10,12 +10,12 @@ from __future__ import annotations
 import os
 import shutil
 from collections.abc import Iterable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from hostler.attempt import folder as files
 from hostler.attempt.folder_parts import LUMP, Parts
+from hostler.frozen import dataclass
 from hostler.records.checkpoint.tree import FileRow, scan
 
 SMALL = 64e6  # bytes of a restored lump that is copied before the script may rewrite it

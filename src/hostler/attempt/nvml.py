@@ -7,8 +7,9 @@ not give is left at its default. Nothing else in hostler speaks to the driver.
 from __future__ import annotations
 
 import ctypes
-from dataclasses import dataclass
 from functools import lru_cache
+
+from hostler.frozen import dataclass
 
 LIBRARY = "libnvidia-ml.so.1"
 SUCCESS = 0

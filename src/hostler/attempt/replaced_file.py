@@ -13,10 +13,10 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from hostler.frozen import dataclass
 from hostler.records.checkpoint.tree import FileRow, TreeScan
 
 TWICE = 2  # replacements that show that a file is replaced alone

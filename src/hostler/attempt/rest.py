@@ -11,9 +11,9 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass
 
 from hostler.attempt.folder_parts import BEST, LUMP, NOTHING
+from hostler.frozen import dataclass
 from hostler.records.checkpoint.tree import TreeScan
 
 

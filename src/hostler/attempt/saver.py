@@ -14,7 +14,6 @@ import re
 import shutil
 import threading
 from collections.abc import Callable, Container, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -22,6 +21,7 @@ from hostler.attempt import folder as folders
 from hostler.attempt.folder_parts import Parts
 from hostler.attempt.folder_watch import Choice, FolderWatch
 from hostler.errors import DamagedError, Fenced, HostlerError
+from hostler.frozen import dataclass
 from hostler.records.body import Record
 from hostler.records.checkpoint import checkpoints
 from hostler.records.checkpoint.checkpoints import Checkpoint, Place

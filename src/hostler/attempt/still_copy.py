@@ -19,13 +19,13 @@ import os
 import shutil
 import signal
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from hostler.attempt import folder as files
 from hostler.attempt.folder_parts import BEST, LUMP
 from hostler.attempt.save_rhythm import slot_of
+from hostler.frozen import dataclass
 from hostler.records.checkpoint.tree import FileRow, TreeScan
 
 try:

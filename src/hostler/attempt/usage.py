@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass
 
 from hostler import proctable
 from hostler.attempt import nvml
 from hostler.attempt.nvml import GPU
+from hostler.frozen import dataclass
 from hostler.proctable import PROC, ProcessRow
 
 SHORTEST = 0.1  # seconds over which a use of CPU means something

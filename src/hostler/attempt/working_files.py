@@ -12,9 +12,9 @@ import json
 import os
 import re
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
+from hostler.frozen import dataclass
 from hostler.spec.units import counted, show_size
 
 CACHES = frozenset(

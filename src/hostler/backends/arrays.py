@@ -7,10 +7,11 @@ are `workers` tasks that take so many each.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from hostler.backends import privatefile
 from hostler.backends.base import Launch
+from hostler.frozen import dataclass
 from hostler.spec.names import slug
 from hostler.spec.project import Fleet
 

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 from hostler.errors import CloudError, CloudUnavailable, HostlerError, MachineError
+from hostler.frozen import dataclass
 from hostler.spec.job import Resources
 
 if TYPE_CHECKING:

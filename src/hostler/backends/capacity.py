@@ -7,9 +7,9 @@ A platform's own `capacity.py` says which groups a fleet has and how large its m
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
 
 from hostler.backends.cloud import GiveUp, KeepWaiting, Ready
+from hostler.frozen import dataclass
 
 ZONE, REGION, AGAIN, STOP = "zone", "region", "again", "stop"
 

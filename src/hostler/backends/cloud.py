@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from hostler.backends.base import Launch, Thing, Undone
+from hostler.frozen import dataclass
 from hostler.spec.names import as_label, slug, store_label
 from hostler.spec.project import Fleet
 

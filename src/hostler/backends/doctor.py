@@ -6,7 +6,8 @@ import os
 import signal
 import subprocess
 from collections.abc import Sequence
-from dataclasses import dataclass
+
+from hostler.frozen import dataclass
 
 OK, WARN, BAD = "ok", "warn", "bad"
 NONE = "none"  # not here, which is fine: the finding says what it is needed for

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +15,7 @@ import yaml
 
 from hostler.backends import registry
 from hostler.errors import UsageError
+from hostler.frozen import dataclass
 
 FILL_IN = "FILL IN"
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import datetime
 from typing import Protocol, runtime_checkable
 
+from hostler.frozen import dataclass
 from hostler.spec.project import Fleet
 
 SPARE = 1800.0  # seconds that a machine has besides what is done on it

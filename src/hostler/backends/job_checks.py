@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 import shutil
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
 from hostler.backends.doctor import BAD, NONE, OK, WARN, Check, absent, ask
 from hostler.backends.fleet_files import Discovery
+from hostler.frozen import dataclass
 from hostler.spec.project import Fleet
 
 PATIENCE = 2.5  # seconds: a scheduler that is well may be busy

@@ -10,11 +10,11 @@ import signal
 import subprocess
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from types import FrameType
 
 from hostler import env
 from hostler.backends.local.host import LocalHost
+from hostler.frozen import dataclass
 
 PATIENCE = 30.0
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from hostler.frozen import dataclass
 
 OLD = 90  # days after which a table is called old
 GIVEN = "`price` of the fleet"

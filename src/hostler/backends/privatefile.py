@@ -12,11 +12,12 @@ import secrets
 import stat
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, field
 from pathlib import Path
 
 from hostler import env, private
 from hostler.errors import MachineError, MissingError
+from hostler.frozen import dataclass
 from hostler.spec.names import slug
 
 OWN, FILE = "own:", "file:"  # how the place of one is written down: of one worker, or of all of a launch

@@ -6,13 +6,13 @@ import os
 import shutil
 import subprocess
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Protocol
 
 from hostler import env
 from hostler.backends import privatefile
 from hostler.backends.privatefile import PrivateContent
 from hostler.errors import MachineError
+from hostler.frozen import dataclass
 
 PATIENCE = 120.0  # seconds: a busy controller may take a while
 NOT_PASSED = ("SBATCH_", "SQUEUE_", "SCANCEL_")  # variables that would change what a command does

@@ -147,9 +147,13 @@ class Verbs(click.Group):
     cls=Verbs,
     subcommand_metavar="VERB …",
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+    invoke_without_command=True,
+    no_args_is_help=True,
 )
-@click.version_option(__version__, prog_name="hostler")
-def cli() -> None:
+@click.option("--version", is_flag=True, help="Show the version and exit; --json for programs.")
+@click.option("--json", "as_json", is_flag=True, hidden=True)
+@click.pass_context
+def cli(ctx: click.Context, version: bool, as_json: bool) -> None:
     """Runs a training script once or ten thousand times, and never loses a run.
 
     \b
@@ -159,6 +163,21 @@ def cli() -> None:
     hostler logs -f NAME              what it prints
     hostler VERB --help               every option
     """
+    if version:
+        click.echo(_version(as_json))
+        ctx.exit()
+    if as_json or ctx.invoked_subcommand is None:
+        raise click.UsageError("--json goes behind a verb: hostler status --json")
+
+
+def _version(as_json: bool) -> str:
+    if not as_json:
+        return f"hostler, version {__version__}"
+    import json
+    import platform
+
+    facts = {"version": __version__, "python": platform.python_version(), "executable": sys.executable}
+    return json.dumps(facts)
 
 
 def main() -> None:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
 
 from hostler.drill.evidence import Curve, Evidence
+from hostler.frozen import dataclass
 
 OWN = "system/"  # what the worker measures, different each time
 

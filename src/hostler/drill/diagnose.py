@@ -10,10 +10,10 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 
 from hostler.drill.compare import Difference, compare, without
 from hostler.drill.evidence import DrillAttempt, Evidence, Sight
+from hostler.frozen import dataclass
 
 # What a drill's findings are called, and what a person can do about each.
 WORDS = {

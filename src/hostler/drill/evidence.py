@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 
 from hostler.drill.fingerprint import Marks
+from hostler.frozen import dataclass
 
 Curve = Mapping[int, float]  # step → value
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import random
-from dataclasses import dataclass
+
+from hostler.frozen import dataclass
 
 HURRY = 0.8  # of the work: a kill waits no longer than this for a checkpoint
 FINE = 20  # signs of work that are enough to tell how far a run is

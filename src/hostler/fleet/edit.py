@@ -9,10 +9,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from hostler.errors import UsageError
+from hostler.frozen import dataclass
 from hostler.spec import spans
 from hostler.spec.job import Job, mark
 from hostler.spec.params import flatten

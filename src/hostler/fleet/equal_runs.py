@@ -7,11 +7,11 @@ over is the end; checkpoints and outputs stay with the run that made them.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import partial
 
 from hostler.errors import HostlerError
 from hostler.fleet.edit import Edit
+from hostler.frozen import dataclass
 from hostler.records.rows import Row, rows
 from hostler.records.run import control
 from hostler.records.run.attempt import copy_end

@@ -21,13 +21,13 @@ import types
 import zipfile
 from collections import ChainMap
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from hostler import env
 from hostler.errors import UsageError
 from hostler.fleet.snapshot import secrecy
+from hostler.frozen import dataclass
 
 FILE = ".hostler-function.zip"
 TIME = (1980, 1, 1, 0, 0, 0)  # of everything in the zip: equal functions have equal bytes

@@ -14,10 +14,11 @@ import sys
 import threading
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from pathlib import Path
 
 from hostler import env
+from hostler.frozen import dataclass
 from hostler.private import own_folder
 
 PROGRAM = "hostler.fleet.latecomers"

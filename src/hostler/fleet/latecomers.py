@@ -12,7 +12,7 @@ import fcntl
 import sys
 import threading
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TextIO
 
@@ -23,6 +23,7 @@ from hostler.errors import HostlerError
 from hostler.fleet import late_hosts
 from hostler.fleet.launcher import Launcher, launcher
 from hostler.fleet.ready import say
+from hostler.frozen import dataclass
 from hostler.records.rows import rows
 from hostler.spec.project import find_project
 from hostler.spec.states import QUEUED, RUNNING

@@ -6,7 +6,7 @@ import sys
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 
@@ -35,6 +35,7 @@ from hostler.fleet import library
 from hostler.fleet.fleet_choice import completed, engine_of, fleet_of, is_there, script_fleet, sweep_fleet
 from hostler.fleet.ready import Readiness, drivers, left_out, ready, say, variables
 from hostler.fleet.secrets import LaunchSecrets, launch_secrets
+from hostler.frozen import dataclass
 from hostler.money import tariff
 from hostler.money.tariff import Asked, Funded
 from hostler.records import layout

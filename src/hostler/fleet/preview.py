@@ -6,13 +6,14 @@ Reads the store and this machine's files, writes nothing.
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from statistics import median
 
 from hostler.errors import UsageError
 from hostler.fleet import again, edit, equal_runs, sweep
 from hostler.fleet.edit import Edit
 from hostler.fleet.equal_runs import Twin
+from hostler.frozen import dataclass
 from hostler.records.rows import Row, rows
 from hostler.records.sweep import measured_rates, sweeps
 from hostler.spec import space

@@ -11,13 +11,14 @@ import secrets
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 
 from hostler import env, settings
 from hostler.backends.base import Backend, MachineInfo, Question
 from hostler.errors import HostError, HostUnreachable, MachineError, UsageError
 from hostler.fleet import library
+from hostler.frozen import dataclass
 from hostler.spec.project import Fleet
 from hostler.store import Store
 from hostler.store.registry import BUCKETS, is_folder

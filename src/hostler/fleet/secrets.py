@@ -12,13 +12,13 @@ import hmac
 import os
 import time
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 from hostler import env
 from hostler.backends.base import Backend, Vault, Vaulted
 from hostler.errors import MachineError, UsageError
 from hostler.fleet.ready import say
+from hostler.frozen import dataclass
 from hostler.money.tariff import Funded
 from hostler.records import layout
 from hostler.records.body import encode

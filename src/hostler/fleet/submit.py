@@ -11,7 +11,7 @@ import json
 import os
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -21,6 +21,7 @@ from hostler.fleet import library
 from hostler.fleet.snapshot import secrecy, snapshot
 from hostler.fleet.snapshot.ignore import OWN_FILE
 from hostler.fleet.snapshot.tree import Tree
+from hostler.frozen import dataclass
 from hostler.records import project as projects
 from hostler.records.run.log import RunKey
 from hostler.records.sweep import sweeps

@@ -9,7 +9,7 @@ import hashlib
 import os
 import time
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from hostler import settings
@@ -19,6 +19,7 @@ from hostler.fleet.edit import Edit
 from hostler.fleet.option_forms import settled
 from hostler.fleet.snapshot import secrecy
 from hostler.fleet.submit import bring_code, bring_data, draft, open_project, required_files
+from hostler.frozen import dataclass
 from hostler.records import layout
 from hostler.records.launch import serving
 from hostler.records.run import upstream

@@ -6,11 +6,12 @@ A fleet's price is its own, or that of a table and this machine's settings.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING
 
 from hostler.backends.prices import GIVEN, FleetPrice
 from hostler.backends.registry import BACKENDS, part
+from hostler.frozen import dataclass
 
 if TYPE_CHECKING:
     from hostler.backends.base import Capabilities

@@ -19,9 +19,9 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from dataclasses import dataclass
 
 from hostler.errors import HostlerError
+from hostler.frozen import dataclass
 from hostler.records import layout, rows
 from hostler.records.checkpoint import archive, checkpoints
 from hostler.records.launch import launches

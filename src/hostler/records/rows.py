@@ -7,11 +7,12 @@ running one its log and its worker's heartbeat.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from hostler.errors import DamagedError, MissingError, NewerFormatError
+from hostler.frozen import dataclass
 from hostler.records import layout
 from hostler.records.body import Record, taken_apart
 from hostler.records.run import heartbeats, log

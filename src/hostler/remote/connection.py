@@ -11,12 +11,12 @@ import os
 import shlex
 import subprocess
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 
 from hostler import env, private
 from hostler.errors import MachineError
+from hostler.frozen import dataclass
 from hostler.remote.target import SshTarget
 
 PERSIST = 60  # seconds that a shared connection stays open unused

@@ -7,8 +7,10 @@ from __future__ import annotations
 
 import json
 import struct
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, Protocol
+
+from hostler.frozen import dataclass
 
 _LENGTHS = struct.Struct(">II")
 LARGEST = 64 << 20  # bytes of one body; larger things travel in parts

@@ -9,11 +9,11 @@ from __future__ import annotations
 import hashlib
 import io
 import zipfile
-from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 
 import hostler
+from hostler.frozen import dataclass
 
 LEFT_OUT = frozenset({"cli", "testing", "drill", "emulators", "simulate", "__pycache__"})
 MAIN = "__main__.py"  # what Python runs when it is given the zip

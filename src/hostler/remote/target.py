@@ -6,11 +6,11 @@ What is not said here is left to the ssh program and its configuration.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import unquote
 
 from hostler.errors import UsageError
+from hostler.frozen import dataclass
 
 _TARGET = re.compile(
     r"(?:(?P<user>[^@\s]+)@)?(?:\[(?P<six>[^\]\s]+)\]|(?P<host>[^:@\s\[\]]+))(?::(?P<port>\d+))?"

@@ -14,11 +14,11 @@ import subprocess
 import sys
 import zipfile
 from collections.abc import Sequence
-from dataclasses import dataclass
 from importlib import metadata
 from pathlib import Path
 
 from hostler.errors import MachineError
+from hostler.frozen import dataclass
 from hostler.remote.library_zip import TIME, sha_of
 
 DRIVER = "obstore"

@@ -9,8 +9,8 @@ end. When all else is over, the best of the highest level goes on to its own end
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
+from hostler.frozen import dataclass
 from hostler.search.base import Go, Pause, Resume, Rungs, Scores, Standing, Stop, Verdict
 
 

@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, Protocol
+
+from hostler.frozen import dataclass
 
 Scores = Mapping[str, float]  # run → score
 Rungs = Mapping[int, Scores]  # level → scores of the runs that have reached it

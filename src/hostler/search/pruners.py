@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 import statistics
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import cached_property
 
+from hostler.frozen import dataclass
 from hostler.search.asha import Asha
 from hostler.search.base import WORST, Go, Pruner, Resume, Rungs, Standing, Stop, Verdict, number_of
 from hostler.spec.pruning import Prune

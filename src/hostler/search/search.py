@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import statistics
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Protocol
 
+from hostler.frozen import dataclass
 from hostler.search import telling
 from hostler.search.base import (
     Answer,

@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, Protocol
 
+from hostler.frozen import dataclass
 from hostler.search.base import Rungs, Trial, score
 from hostler.spec.ranking import HasGoal, value_of
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import field, fields, replace
 from typing import Any
 
 from hostler.backends import registry
@@ -14,6 +14,7 @@ from hostler.backends.prices import FleetPrice
 from hostler.errors import UsageError
 from hostler.fleet.fleet_choice import completed
 from hostler.fleet.launcher import Launcher
+from hostler.frozen import dataclass
 from hostler.money import funding
 from hostler.money.tariff import Asked
 from hostler.settings import Timing

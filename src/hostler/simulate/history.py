@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from itertools import pairwise
 
+from hostler.frozen import dataclass
 from hostler.records.launch import launches
 from hostler.records.launch.launches import Generation, Stay
 from hostler.records.launch.settlement import is_there

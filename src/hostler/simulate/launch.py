@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from hostler.backends.capacity import OUT, Filling, MachineGroup, Move, decide
 from hostler.backends.cloud import GiveUp, Ready
+from hostler.frozen import dataclass
 from hostler.simulate.machine import SimulatedMachine
 from hostler.simulate.scene import Scene
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+
+from hostler.frozen import dataclass
 
 LOW, HIGH = 0.05, 0.95  # of a hundred, ninety lie between
 

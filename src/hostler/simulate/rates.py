@@ -9,9 +9,9 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from hostler.errors import UsageError
+from hostler.frozen import dataclass
 from hostler.spec.units import duration, show_duration
 
 _RATE = re.compile(r"\s*([-+]?[0-9.]+(?:e[-+]?\d+)?)\s*(%?)\s*(?:/\s*([0-9.]*\s*[a-z]+))?\s*", re.IGNORECASE)

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
+from hostler.frozen import dataclass
 from hostler.simulate.fleets import Setting
 from hostler.simulate.study import Sky, compare
 from hostler.simulate.target_choice import sizes

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from hostler.backends.capacity import MachineGroup
+from hostler.frozen import dataclass
 from hostler.records.sweep.target import Target
 from hostler.settings import Timing
 from hostler.simulate.times import VaryingSeconds

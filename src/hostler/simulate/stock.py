@@ -6,9 +6,10 @@ import math
 import random
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from hostler.errors import UsageError
+from hostler.frozen import dataclass
 from hostler.simulate.rates import PreemptionRate, rate
 from hostler.simulate.times import times
 

@@ -7,12 +7,13 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from math import hypot, sqrt
 from statistics import stdev
 
 from hostler.errors import UsageError
 from hostler.fleet.launcher import Launcher
+from hostler.frozen import dataclass
 from hostler.records.sweep import measured_rates
 from hostler.settings import Timing
 from hostler.simulate import fleets, history, stock

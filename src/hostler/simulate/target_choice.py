@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 
+from hostler.frozen import dataclass
 from hostler.simulate.fleets import Setting
 from hostler.simulate.outcome import SimulationSummary
 from hostler.simulate.study import Sky, compare

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import random
-from dataclasses import dataclass
 
 from hostler.errors import UsageError
+from hostler.frozen import dataclass
 from hostler.spec.units import duration, show_duration
 
 

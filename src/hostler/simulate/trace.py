@@ -9,11 +9,12 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Callable, Collection, Iterator, Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any, TypeVar
 
 from hostler.errors import SpecError
+from hostler.frozen import dataclass
 from hostler.simulate.stock import Outage
 
 FORMAT = 1

@@ -9,9 +9,10 @@ import random
 from bisect import bisect_right
 from collections import defaultdict, deque
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Protocol
 
+from hostler.frozen import dataclass
 from hostler.simulate import stock
 from hostler.simulate.rates import PreemptionRate
 from hostler.simulate.stock import Outage, Stockouts

@@ -23,10 +23,11 @@ from __future__ import annotations
 import re
 import shlex
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Any
 
 from hostler.errors import UsageError
+from hostler.frozen import dataclass
 from hostler.spec import style
 from hostler.spec.job import Job
 from hostler.spec.params import flatten

@@ -6,9 +6,10 @@ Such a parameter is a value like any other until the run starts; then it is the 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
+from hostler.frozen import dataclass
 from hostler.spec.job import Job
 from hostler.spec.space.reference import BEST, FILE, ONLY, RUN, STEP, Step, is_reference, read_step
 

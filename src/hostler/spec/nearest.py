@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterable
 
 
 def nearest(word: str, known: Iterable[str], most: int = 3) -> list[str]:
     """The known words that are near to it, the nearest first."""
+    import difflib  # only a mistake needs it
+
     return difflib.get_close_matches(word, list(known), n=most, cutoff=0.6)
 
 

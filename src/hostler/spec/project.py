@@ -7,10 +7,11 @@ the one of a folder without a file. Nothing here is uploaded or resolved yet: th
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from hostler.frozen import dataclass
 from hostler.spec.job import Checkpointing, Limits, MetricSource, Notify, PythonEnv, Resources
 from hostler.spec.style import Style
 

@@ -6,10 +6,10 @@ Standard library only: workers read it. What is not set is the method's own defa
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from hostler.errors import SpecError
+from hostler.frozen import dataclass
 from hostler.spec.nearest import did_you_mean
 
 # method → its settings besides `method`

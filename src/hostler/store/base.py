@@ -13,12 +13,12 @@ import os
 import re
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO, Protocol
 
 from hostler import frozen
 from hostler.errors import MachineError, MissingError, StoreError
+from hostler.frozen import dataclass
 
 TEMPORARY = ".tmp-"
 BLOCK = 1 << 20

@@ -11,7 +11,6 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from datetime import timedelta
 from functools import cached_property
 from pathlib import Path
@@ -23,6 +22,7 @@ from obstore.store import AzureStore, GCSStore, S3Store
 
 from hostler import env
 from hostler.errors import StoreError, StoreUnreachable, UsageError
+from hostler.frozen import dataclass
 from hostler.store.answer import Answer, explain, read_answer
 from hostler.store.base import Blob, Entry, NotFound, arriving, check_key, may_begin_a_key, open_local
 from hostler.store.retry import RetryTime, attempts

@@ -10,9 +10,10 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable, Mapping, Sequence, Set
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, field
 from typing import Any, Protocol
 
+from hostler.frozen import dataclass
 from hostler.records.series.points import Point
 
 Held = tuple[str, int]  # a metric's name, and a step

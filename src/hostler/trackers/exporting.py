@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 
 from hostler.errors import HostlerError, MachineError
+from hostler.frozen import dataclass
 from hostler.records import project as projects
 from hostler.records.rows import Row
 from hostler.records.run import control

@@ -5,11 +5,12 @@ from __future__ import annotations
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 import hostler
 from hostler import env
+from hostler.frozen import dataclass
 from hostler.records.series.points import Packer, Point
 from hostler.trackers import registry
 from hostler.trackers.base import Closing, Opening

@@ -12,9 +12,10 @@ work/        files of the tool that are not               feeder's own
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from pathlib import Path
 
+from hostler.frozen import dataclass
 from hostler.records.run import handoff
 from hostler.trackers.base import Closing, Opening, closing, opening, to_json
 

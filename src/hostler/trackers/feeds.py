@@ -12,11 +12,12 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from hostler.errors import HostlerError, StoreError
+from hostler.frozen import dataclass
 from hostler.records import project as projects
 from hostler.records.rows import display_name
 from hostler.records.run import tracked

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
+from hostler.frozen import dataclass
 from hostler.records.series.points import Point
 
 Say = Callable[[str], None]  # what cannot be read, one line each

@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 from hostler.errors import SpecError
+from hostler.frozen import dataclass
 from hostler.spec.ranking import GOALS
 
 LESS_IS_BETTER = re.compile(r"loss|error|perplexity|time", re.IGNORECASE)

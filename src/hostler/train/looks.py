@@ -5,10 +5,11 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 import torch
+
+from hostler.frozen import dataclass
 
 AHEAD = 2  # losses that may be on their way: the host is not further ahead of the device
 

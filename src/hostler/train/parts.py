@@ -5,13 +5,14 @@ from __future__ import annotations
 import copy
 import random
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import torch
 
 from hostler import env
 from hostler.errors import SpecError
+from hostler.frozen import dataclass
 from hostler.train import custom, loss, memory, newest, optimizer, schedule, span
 from hostler.train.config import Config
 from hostler.train.data import augment, sources

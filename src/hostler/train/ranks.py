@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import torch
 import torch.distributed as dist
 
 from hostler import env
 from hostler.errors import MachineError, SpecError
+from hostler.frozen import dataclass
 from hostler.sdk.messages import say
 from hostler.sdk.ranks import launch
 from hostler.train.config import Config

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from hostler.frozen import dataclass
 from hostler.train.config import Config
 
 

@@ -11,12 +11,12 @@ import os
 import threading
 import time
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from typing import Any
 
 from hostler import env
 from hostler.attempt.status import AttemptStatus
 from hostler.errors import HostlerError, StoreError
+from hostler.frozen import dataclass
 from hostler.records.run import heartbeats
 from hostler.records.run.log import CAP
 from hostler.records.sweep import deadline, failures, sweeps

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 
 from hostler import settings
+from hostler.frozen import dataclass
 from hostler.records.defaults import Ledger
 from hostler.records.interest import Interest
 from hostler.settings import Sizes, Timing

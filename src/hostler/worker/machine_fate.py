@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from hostler.frozen import dataclass
 from hostler.records.run.log import CAP
 from hostler.worker.run.conclude import GOING, STORELESS
 

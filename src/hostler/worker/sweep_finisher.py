@@ -9,8 +9,6 @@ import json
 import math
 import threading
 import time
-import urllib.error
-import urllib.request
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 
@@ -189,6 +187,9 @@ def _post(address: str, title: str, body: str) -> str:
     if not address.startswith(("http://", "https://")):
         return "its address needs Apprise (pip install 'hostler[notify]')"
     data = json.dumps({"text": f"{title}\n{body}", "title": title}).encode()
+    import urllib.error  # these bring ssl: a third of a worker's start
+    import urllib.request
+
     request = urllib.request.Request(address, data, {"Content-Type": "application/json"})
     try:
         with urllib.request.urlopen(request, timeout=WAIT):

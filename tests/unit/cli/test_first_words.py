@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+import hostler
 from hostler.cli import here, main
 
 
@@ -93,3 +95,13 @@ def test_refusal_is_two_lines_and_makes_no_store(
     found, _, err = typed(words, monkeypatch, capsys)
     assert (found, err.splitlines()) == (code, said)
     assert list(folder.iterdir()) == []
+
+
+def test_version_is_told_to_people_and_to_programs(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert typed(["--version"], monkeypatch, capsys)[:2] == (0, f"hostler, version {hostler.__version__}\n")
+    code, out, _ = typed(["--version", "--json"], monkeypatch, capsys)
+    assert code == 0 and json.loads(out)["version"] == hostler.__version__
+    code, out, err = typed(["--json", "status"], monkeypatch, capsys)
+    assert (code, out) == (2, "") and "--json goes behind a verb: hostler status --json" in err

@@ -16,13 +16,13 @@ import threading
 from array import array
 from collections import OrderedDict
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from hostler.analysis.curves import points
 from hostler.analysis.plain import dumps
 from hostler.analysis.thin import kept
 from hostler.errors import HostlerError
+from hostler.frozen import dataclass
 from hostler.records.rows import Row
 from hostler.records.series import metrics
 from hostler.records.series.metrics import FragmentCache

@@ -13,7 +13,8 @@ import hmac
 import ipaddress
 import socket
 from collections.abc import Mapping
-from dataclasses import dataclass
+
+from hostler.frozen import dataclass
 
 QUERY = 16_000  # characters of a query
 PARAMETERS = 200  # in a query

@@ -8,7 +8,6 @@ import socket
 import sys
 from collections.abc import Callable
 from contextlib import ExitStack
-from dataclasses import dataclass
 from pathlib import Path
 from types import FrameType
 
@@ -23,6 +22,7 @@ from hostler.analysis.board.deeds import Wake
 from hostler.analysis.board.guard import Guard
 from hostler.analysis.board.watcher import Watcher
 from hostler.errors import MachineError
+from hostler.frozen import dataclass
 from hostler.store import Store
 from hostler.store.registry import is_folder
 

@@ -6,7 +6,9 @@ Texts are what people and scripts chose, and stay text: each drawer escapes them
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
+
+from hostler.frozen import dataclass
 
 PALETTE = (
     "#2c6e68",

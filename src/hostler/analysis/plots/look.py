@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from hostler.analysis.plots.chart import Axis
+from hostler.frozen import dataclass
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cached_property
 from typing import Any
 
@@ -16,6 +16,7 @@ from hostler.analysis.frame import is_low_best
 from hostler.analysis.plots.chart import is_drawable
 from hostler.analysis.sheet import Sheet
 from hostler.errors import MissingError, UsageError
+from hostler.frozen import dataclass
 from hostler.records.rows import Row
 from hostler.records.sweep import sweeps
 from hostler.spec.job import Objective

@@ -8,7 +8,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import datetime
 from functools import cached_property
 from typing import Any
@@ -21,6 +21,7 @@ from hostler.backends.gce.names import last, region_of
 from hostler.backends.local.host import LocalHost
 from hostler.backends.metadata import Token, get_attribute, get_metadata, put_guest_attribute, watch_metadata
 from hostler.errors import CloudError
+from hostler.frozen import dataclass
 
 PREEMPTED = "instance/preempted"
 WATCH = 60.0  # seconds that one question for a preemption stays open

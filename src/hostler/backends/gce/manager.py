@@ -10,7 +10,7 @@ from __future__ import annotations
 import base64
 import binascii
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -23,6 +23,7 @@ from hostler.backends.gce.names import GceOwner
 from hostler.backends.gce.template import rfc3339
 from hostler.backends.metadata import Token
 from hostler.errors import CloudError, MissingError, UsageError
+from hostler.frozen import dataclass
 
 GOOGLE = "https://secretmanager.googleapis.com"
 API = "/v1"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Any
 
 from hostler import env
@@ -20,6 +20,7 @@ from hostler.backends.gce.wish import chosen as wanted
 from hostler.backends.gce.wish import wishes
 from hostler.backends.gce.wish.choice import Candidate
 from hostler.errors import UsageError
+from hostler.frozen import dataclass
 from hostler.spec.project import Fleet
 from hostler.spec.units import show_duration
 

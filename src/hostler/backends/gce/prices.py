@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from datetime import date
 from functools import lru_cache
 from pathlib import Path
@@ -16,6 +16,7 @@ from pathlib import Path
 from hostler import env, settings
 from hostler.backends.prices import FleetPrice, TableAge, ZonePrice
 from hostler.errors import UsageError
+from hostler.frozen import dataclass
 from hostler.spec.nearest import did_you_mean, nearest
 from hostler.spec.project import Fleet
 

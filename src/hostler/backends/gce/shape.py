@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 from hostler.backends.gce.names import region_of
 from hostler.backends.gce.wish import limits
 from hostler.errors import UsageError
+from hostler.frozen import dataclass
 from hostler.spec.nearest import did_you_mean
 from hostler.spec.project import Fleet
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, TypeVar
 
 from hostler import env
@@ -17,6 +17,7 @@ from hostler.backends.answer_form import either, rows, table, text, texts, whole
 from hostler.backends.kubernetes import config, refusals
 from hostler.backends.kubernetes.config import KubeConfig
 from hostler.errors import CloudError, CloudUnavailable, MachineError
+from hostler.frozen import dataclass
 from hostler.spec.project import Fleet
 
 TRIES = 3

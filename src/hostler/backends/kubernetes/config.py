@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import yaml
 
 from hostler.errors import CloudError, UsageError
+from hostler.frozen import dataclass
 from hostler.spec.nearest import did_you_mean
 
 _LISTS = ("clusters", "contexts", "users")

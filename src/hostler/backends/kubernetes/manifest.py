@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from hostler import env, settings
@@ -23,6 +23,7 @@ from hostler.backends.kubernetes.host import HOME, UNFIT, UNUSABLE
 from hostler.backends.kubernetes.names import owner_of
 from hostler.backends.kubernetes.shape import PodShape, shape
 from hostler.errors import UsageError
+from hostler.frozen import dataclass
 from hostler.remote.standalone import standalone
 from hostler.spec.names import slug
 from hostler.spec.project import Fleet

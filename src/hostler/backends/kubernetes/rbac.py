@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from hostler.errors import UsageError
+from hostler.frozen import dataclass
 
 NAME = "hostler"
 _API = "rbac.authorization.k8s.io"

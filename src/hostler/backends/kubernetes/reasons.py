@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from hostler.backends.kubernetes.manifest import WORKER
+from hostler.frozen import dataclass
 
 WAITS, STARTS, RUNS, LEAVES, GONE = "waits", "starts", "runs", "leaves", "gone"
 

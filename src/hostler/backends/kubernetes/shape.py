@@ -5,12 +5,13 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 from hostler.backends.base import Launch
 from hostler.backends.kubernetes.volumes import Volume, volumes
 from hostler.errors import UsageError
+from hostler.frozen import dataclass
 from hostler.spec.job import Resources
 from hostler.spec.nearest import did_you_mean
 from hostler.spec.project import Fleet

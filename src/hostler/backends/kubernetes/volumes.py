@@ -16,11 +16,11 @@ from __future__ import annotations
 
 import posixpath
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from hostler.backends.kubernetes.host import HOME
 from hostler.errors import UsageError
+from hostler.frozen import dataclass
 from hostler.spec.project import Fleet
 from hostler.spec.units import size
 

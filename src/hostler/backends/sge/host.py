@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import signal
 from collections.abc import Callable
-from dataclasses import dataclass
 
 from hostler import env
 from hostler.backends import job_host
 from hostler.backends.job_host import JobHost
+from hostler.frozen import dataclass
 
 
 @dataclass(frozen=True)

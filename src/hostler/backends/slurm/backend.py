@@ -6,10 +6,11 @@ accounting database is asked by `fates.py` alone: sites without one are served t
 
 from __future__ import annotations
 
+import dataclasses
 import re
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from hostler import env
 from hostler.backends import arrays as job_arrays
@@ -31,6 +32,7 @@ from hostler.backends.slurm.refusals import AGAIN, FEWER, SMALLER, Refusal, refu
 from hostler.backends.slurm.states import GONE, WAITING, meaning
 from hostler.backends.terminal import Here, Ran, Terminal
 from hostler.errors import MachineError, UsageError
+from hostler.frozen import dataclass
 from hostler.spec.project import Fleet
 
 CAPABILITIES = Capabilities(
@@ -42,7 +44,7 @@ TRIES = 6  # of one sbatch that the controller did not answer
 ARGUMENTS = 4000  # of one scancel
 
 
-@dataclass
+@dataclasses.dataclass
 class SlurmBackend:
     terminal: Terminal = field(default_factory=Here)
     pause: Callable[[float], None] = time.sleep

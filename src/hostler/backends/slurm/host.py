@@ -9,11 +9,12 @@ import re
 import subprocess
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from hostler import env
 from hostler.backends.local.host import LocalHost
 from hostler.backends.slurm.fates import Fates
+from hostler.frozen import dataclass
 
 PATIENCE = 30.0
 NAME_MAX = 120

@@ -6,7 +6,8 @@ The texts are those of Slurm's own error table; sites put lines of their own aro
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+
+from hostler.frozen import dataclass
 
 AGAIN, FEWER, SMALLER, NO = "again", "fewer", "smaller", "no"
 

@@ -7,7 +7,8 @@ versions list flags after the state (`RUNNING,COMPLETING`).
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+
+from hostler.frozen import dataclass
 
 WAITING, RUNNING, LEAVING, GONE = "waiting", "running", "leaving", "gone"
 

@@ -11,7 +11,6 @@ import json
 import subprocess
 import sys
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -34,6 +33,7 @@ from hostler import __version__, env
 from hostler.cli.assistants import answers, reading, tools
 from hostler.cli.assistants.tools import Tool
 from hostler.errors import HostlerError, MachineError, UsageError
+from hostler.frozen import dataclass
 from hostler.store import registry
 
 PATIENCE = 600  # seconds that a reading tool may take

@@ -8,12 +8,13 @@ call lies in the project's folder.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import Any
 
 from hostler.cli.assistants import answers
 from hostler.errors import MissingError, UsageError
+from hostler.frozen import dataclass
 from hostler.spec.nearest import did_you_mean
 from hostler.spec.states import ALL
 

@@ -6,7 +6,6 @@ import os
 import shlex
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +15,7 @@ from hostler.cli.begin.import_file import SCRIPTS, Imported, imported, known, sw
 from hostler.cli.terminal import output
 from hostler.cli.terminal.ask import ask
 from hostler.errors import MachineError, MissingError, UsageError
+from hostler.frozen import dataclass
 from hostler.spec.files.parse import read_document
 from hostler.spec.formats import cloudl_folder
 from hostler.spec.formats.cloudl_folder import FOLDER, MACHINES, QUICK, SEARCH, STARTUP, TOKEN, ImportedFolder

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from math import prod
 from pathlib import Path
 from typing import Any
 
 from hostler.errors import MissingError, SpecError, UsageError
+from hostler.frozen import dataclass
 from hostler.spec import space
 from hostler.spec.files.otherwords import meant
 from hostler.spec.files.parse import read_documents

@@ -6,12 +6,12 @@ import os
 import re
 import shutil
 from collections.abc import Collection
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
 from hostler.cli.extras import needs
 from hostler.errors import MachineError, StoreError, UsageError
+from hostler.frozen import dataclass
 from hostler.spec import project
 from hostler.store import Store, registry
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 from typing import TYPE_CHECKING
 
 from hostler import settings
@@ -13,6 +13,7 @@ from hostler.backends.registry import backend_of
 from hostler.cli import here
 from hostler.errors import HostlerError, UsageError
 from hostler.fleet.fleet_choice import owned
+from hostler.frozen import dataclass
 from hostler.records.launch import breakdown
 from hostler.records.launch.breakdown import Breakdown
 from hostler.records.launch.launches import Generation

@@ -5,7 +5,7 @@ from __future__ import annotations
 import signal
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 from datetime import datetime, timezone
 from pathlib import Path
 from types import FrameType
@@ -24,6 +24,7 @@ from hostler.cli.terminal.ask import ask
 from hostler.cli.terminal.screen import columns
 from hostler.errors import MissingError, UsageError
 from hostler.fleet.fleet_choice import fleet_of
+from hostler.frozen import dataclass
 from hostler.money import tariff
 from hostler.spec import units
 from hostler.spec.project import Fleet

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -11,6 +11,7 @@ import click
 from hostler import settings
 from hostler.errors import UsageError
 from hostler.fleet.launcher import Launcher, foresee
+from hostler.frozen import dataclass
 from hostler.money.tariff import Asked, Funded
 from hostler.spec.job import Job
 from hostler.spec.units import counted, show_duration, show_money

@@ -5,7 +5,7 @@ from __future__ import annotations
 import shlex
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +28,7 @@ from hostler.fleet.scouting import Candidate, Scout, candidate
 from hostler.fleet.secrets import check_secrets
 from hostler.fleet.submit import code_mark
 from hostler.fleet.sweep import as_stored, draft_sweep, submit_sweep
+from hostler.frozen import dataclass
 from hostler.records import project as projects
 from hostler.records.sweep import measured_rates
 from hostler.records.sweep.measured_rates import MeasuredRate, planned_steps

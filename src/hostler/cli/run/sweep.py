@@ -6,8 +6,7 @@ import shlex
 import sys
 import tempfile
 import time
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +21,7 @@ from hostler.cli.look import wait
 from hostler.cli.run import forecast, pricing
 from hostler.cli.run.fleet_pick import chosen_launcher
 from hostler.cli.run.pricing import Outlay
-from hostler.cli.run.targeted import Targeted, capped, kept, sweep_target, targeted
+from hostler.cli.run.targeted import SweepTarget, Targeted, capped, kept, sweep_target, targeted
 from hostler.cli.terminal import halted, output
 from hostler.cli.terminal.ask import ask, ask_text, asked
 from hostler.errors import UsageError
@@ -33,6 +32,7 @@ from hostler.fleet.preview import Outlook
 from hostler.fleet.secrets import check_secrets, check_told
 from hostler.fleet.submit import code_mark
 from hostler.fleet.sweep import Swept, as_stored, draft_sweep, submit_sweep
+from hostler.frozen import dataclass
 from hostler.records.launch import serving
 from hostler.records.rows import Row, rows
 from hostler.records.run import control
@@ -64,6 +64,37 @@ class _SweepChanges:
     yes: bool
 
 
+@dataclass(frozen=True)
+class _Words:
+    """What was typed of where the runs go, and from what they begin."""
+
+    on: str | None
+    script: Path | None
+    init_from: str | None
+    wish: SweepTarget | None
+    one_by_one: bool
+    overwrite: bool
+    starts: bool
+
+
+@dataclass(frozen=True)
+class _Draft:
+    """What would be submitted, to whom, and for how much."""
+
+    store: Store
+    given: SweepFile
+    job: Job
+    found: Outlook
+    workers: Launcher
+    costs: Outlay
+    together: str
+    aim: Targeted | None
+
+    @property
+    def price(self) -> float | None:
+        return self.costs.asked.price.worker
+
+
 def command(
     file: Path,
     on: str | None,
@@ -85,52 +116,61 @@ def command(
     **target_words: Any,
 ) -> int:
     """Run every configuration of a sweep file; the same file again submits what is new in it."""
-    given = load_sweep(file, here.project(), program=_program(script) if script else None)
-    url = here.store_url(store_url, given.project)
-    limit = 1 if one_by_one else given.together
-    job, together = offered(draft_sweep(given), given.project.root, limit)
-    store = here.open_at(url)
-    job = as_stored(store, job)
-    wish = sweep_target(**target_words)
-    job = capped(job, wish)
-    job, given = _begun(init_from, job, given, store)
-    aim = None
-    if wish is None:  # a fleet that won't do is refused before the store is asked
-        workers = chosen_launcher(store, given.project, url, on, job, script=script)
-        workers = workers if no_start else workers.prepared(store)
-    job, wish = (job, wish) if overwrite else kept(store, job, wish)
-    found = preview.look(store, job, code_mark(store, given.project, [job.file]), anew=overwrite)
-    if wish is not None:
-        aim = targeted(store, given.project, url, on, job, found.open, wish, apart=script or no_start)
-        workers = aim.workers.prepared(store)
-    workers = replace(workers, take_back=lambda question: all_or_none or (not yes and asked(question)))
-    found = found.on(store, workers.fleet)
-    costs = pricing.outlay(store, workers, [found.job], found.open, settle=not dry_run)
+    words = _Words(on, script, init_from, sweep_target(**target_words), one_by_one, overwrite, not no_start)
+    draft = _drafted(file, store_url, words, settle=not dry_run)
+    store, job, found = draft.store, draft.job, draft.found
     if dry_run:
-        return _show(found, workers, costs, together, as_json, aim.lines if aim else ())
+        return _show(draft, as_json)
     check_secrets(job.secrets)
     check_told(job.notify.to)
-    named = on is not None or script is not None or aim is not None
-    _check_money(store, found, costs, no_start=no_start, always=named, again=resubmit)
-    _announce(found, workers, costs, together, aim, priced=not no_start)
-    forecast.say_notes(given.notes)
+    named = on is not None or script is not None or draft.aim is not None
+    _check_money(store, found, draft.costs, no_start=no_start, always=named, again=resubmit)
+    _announce(draft, priced=not no_start)
+    forecast.say_notes(draft.given.notes)
     reuse = reuse or _takes_results(found, yes=yes)
     wishes = _SweepChanges(overwrite, resubmit, rerun is not None, reuse, yes)
     if not _agreed(found, wishes):
         click.echo("hostler: nothing was submitted", err=True)
         return 1
-    if first and not report_trial(try_first(given.project, job, 0, TRIAL), job):
+    if first and not report_trial(try_first(draft.given.project, job, 0, TRIAL), job):
         return 1
     anew = overwrite or bool(found.replaced)
-    done = submit_sweep(store, given, job, anew=anew, failed=bool(found.replaced) or (overwrite and yes))
+    done = submit_sweep(
+        store, draft.given, job, anew=anew, failed=bool(found.replaced) or (overwrite and yes)
+    )
     reopened = _settle(store, done, found, wishes)
-    if aim:
-        target.write(store, done.job.name, aim.target)
+    if draft.aim:
+        target.write(store, done.job.name, draft.aim.target)
+    workers = replace(draft.workers, take_back=lambda question: all_or_none or (not yes and asked(question)))
     _start(store, workers, done, found, reopened, no_start=no_start, always=named)
-    code = _wait(store, done.job, given.results, as_json) if waits else 0
+    code = _wait(store, done.job, draft.given.results, as_json) if waits else 0
     if as_json:
-        _print_result(found, workers, costs, together, version=done.version, reopened=reopened)
+        _print_result(draft, version=done.version, reopened=reopened)
     return code
+
+
+def _drafted(file: Path, store_url: str | None, words: _Words, *, settle: bool) -> _Draft:
+    on, script, wish = words.on, words.script, words.wish
+    given = load_sweep(file, here.project(), program=_program(script) if script else None)
+    url = here.store_url(store_url, given.project)
+    limit = 1 if words.one_by_one else given.together
+    job, together = offered(draft_sweep(given), given.project.root, limit)
+    store = here.open_at(url)
+    job = capped(as_stored(store, job), wish)
+    job, given = _begun(words.init_from, job, given, store)
+    aim = None
+    if wish is None:  # a fleet that won't do is refused before the store is asked
+        workers = chosen_launcher(store, given.project, url, on, job, script=script)
+        workers = workers.prepared(store) if words.starts else workers
+    job, wish = (job, wish) if words.overwrite else kept(store, job, wish)
+    found = preview.look(store, job, code_mark(store, given.project, [job.file]), anew=words.overwrite)
+    if wish is not None:
+        apart = script or not words.starts
+        aim = targeted(store, given.project, url, on, job, found.open, wish, apart=apart)
+        workers = aim.workers.prepared(store)
+    found = found.on(store, workers.fleet)
+    costs = pricing.outlay(store, workers, [found.job], found.open, settle=settle)
+    return _Draft(store, given, job, found, workers, costs, together, aim)
 
 
 def _begun(init_from: str | None, job: Job, given: SweepFile, store: Store) -> tuple[Job, SweepFile]:
@@ -155,43 +195,31 @@ def _program(script: Path) -> tuple[str, ...] | None:
     return found.words() if found else None
 
 
-def _announce(
-    found: Outlook, workers: Launcher, costs: Outlay, together: str, aim: Targeted | None, *, priced: bool
-) -> None:
+def _announce(draft: _Draft, *, priced: bool) -> None:
     """Say what will be submitted, and its price if workers are started."""
-    lines = [*forecast.lines(found, workers.fleet, costs.asked.price.worker, together)]
-    lines += [
-        *(pricing.lines(costs) if priced else ()),
-        *(f"  {line}" for line in (aim.lines if aim else ())),
-    ]
-    click.echo("\n".join(lines), err=True)
+    click.echo("\n".join(_lines(draft, priced=priced)), err=True)
 
 
-def _print_result(found: Outlook, workers: Launcher, costs: Outlay, together: str, **done: object) -> None:
-    plan = forecast.as_json(found, workers.fleet, costs.asked.price.worker)
-    output.print_json({**plan, "together": together, "price": pricing.as_json(costs), **done})
+def _lines(draft: _Draft, *, priced: bool = True) -> list[str]:
+    lines = [*forecast.lines(draft.found, draft.workers.fleet, draft.price, draft.together)]
+    lines += pricing.lines(draft.costs) if priced else ()
+    return lines + [f"  {line}" for line in (draft.aim.lines if draft.aim else ())]
 
 
-def _show(
-    found: Outlook, workers: Launcher, costs: Outlay, together: str, as_json: bool, target: Sequence[str]
-) -> int:
+def _print_result(draft: _Draft, **done: object) -> None:
+    plan = forecast.as_json(draft.found, draft.workers.fleet, draft.price)
+    output.print_json({**plan, "together": draft.together, "price": pricing.as_json(draft.costs), **done})
+
+
+def _show(draft: _Draft, as_json: bool) -> int:
+    found, workers = draft.found, draft.workers
     hidden = workers.hidden([found.job])
-    plan = workers.plan([found.job.name], found.open, funded=costs.funded, hidden=hidden)
-    price = costs.asked.price.worker
+    plan = workers.plan([found.job.name], found.open, funded=draft.costs.funded, hidden=hidden)
     if as_json:
         commands = [shlex.join(words) for words in plan.commands]
-        shown = forecast.as_json(found, workers.fleet, price)
-        told = {
-            "target": list(target),
-            "price": pricing.as_json(costs),
-            "together": together,
-            "commands": commands,
-        }
-        output.print_json({**shown, **told})
+        _print_result(draft, target=list(draft.aim.lines if draft.aim else ()), commands=commands)
     else:
-        lines = [*forecast.lines(found, workers.fleet, price, together), *pricing.lines(costs)]
-        lines += [*(f"  {line}" for line in target), plan.text]
-        click.echo("\n".join(lines))
+        click.echo("\n".join([*_lines(draft), plan.text]))
     return 0
 
 

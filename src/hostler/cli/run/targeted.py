@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 
@@ -15,6 +15,7 @@ from hostler.backends.base import Named
 from hostler.cli.run.fleet_pick import fleet_names
 from hostler.errors import UsageError
 from hostler.fleet.launcher import Launcher, sweep_launcher
+from hostler.frozen import dataclass
 from hostler.records import project as projects
 from hostler.records.run import heartbeats
 from hostler.records.sweep import sweeps, target

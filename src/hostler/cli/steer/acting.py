@@ -8,12 +8,13 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import click
 
 from hostler.cli.terminal import named_rows, output
 from hostler.errors import MissingError, UsageError
+from hostler.frozen import dataclass
 from hostler.records.rows import Row
 from hostler.records.run import control, resolve
 from hostler.records.sweep import sweeps

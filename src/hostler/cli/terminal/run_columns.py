@@ -10,12 +10,12 @@ import math
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from hostler.cli.terminal import output
 from hostler.cli.terminal.screen import GAP, printable, shorten, width
 from hostler.errors import UsageError
+from hostler.frozen import dataclass
 from hostler.spec.params import flatten
 from hostler.spec.states import COUNTED
 from hostler.spec.units import show_elapsed, show_number

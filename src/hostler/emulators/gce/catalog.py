@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+
+from hostler.frozen import dataclass
 
 REGIONS = {
     "us-central1": "abcf",

@@ -7,9 +7,10 @@ made them and whether or not anything ran there.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from hostler.emulators.gce.clock import Clock
+from hostler.frozen import dataclass
 
 HOUR = 3600.0
 

@@ -6,10 +6,10 @@ Generation 0 means that no object may be there. A condition that is not known is
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 from hostler.emulators.gcs.message import Refusal, bad_request, condition_failed, not_modified, unsupported
 from hostler.emulators.gcs.objects import Object
+from hostler.frozen import dataclass
 
 _JSON = {
     "GenerationMatch": "generation",

@@ -7,9 +7,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 from xml.sax.saxutils import escape
+
+from hostler.frozen import dataclass
 
 
 @dataclass(frozen=True)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 from hostler.emulators.gcs.message import bad_request
+from hostler.frozen import dataclass
 
 _BOUNDARY = re.compile(r"""boundary=["']?([^"';]+)""")
 _BLANK_LINE = re.compile(rb"\r?\n\r?\n")

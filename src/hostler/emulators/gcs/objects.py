@@ -9,11 +9,12 @@ from __future__ import annotations
 import base64
 import hashlib
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import datetime, timezone
 from functools import cached_property
 from urllib.parse import quote
 
+from hostler.frozen import dataclass
 from hostler.trackers.crc32c import crc32c
 
 SUMMED = 1 << 20  # above it, the XML API tells no CRC-32C: it would cost seconds

@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from enum import Enum
 from urllib.parse import unquote
+
+from hostler.frozen import dataclass
 
 
 class Kind(Enum):

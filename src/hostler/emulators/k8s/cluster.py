@@ -17,7 +17,6 @@ import ssl
 import subprocess
 import threading
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
 
@@ -36,6 +35,7 @@ from hostler.emulators.k8s.resources import NODES, PODS
 from hostler.emulators.k8s.rules.access import ADMIN, Access
 from hostler.emulators.k8s.storage import Obj
 from hostler.emulators.k8s.world import World
+from hostler.frozen import dataclass
 
 _NAMESPACES = ("default", "kube-system")
 

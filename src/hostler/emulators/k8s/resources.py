@@ -6,8 +6,10 @@ A row here is all a new kind needs to be stored, listed, watched and found by cl
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
+
+from hostler.frozen import dataclass
 
 _ALL = ("create", "delete", "deletecollection", "get", "list", "patch", "update", "watch")
 _RBAC = "rbac.authorization.k8s.io"

@@ -10,12 +10,12 @@ import copy
 import threading
 from collections import deque
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from typing import Any
 
 from hostler.emulators.k8s import resources
 from hostler.emulators.k8s.api.refusal import too_old
 from hostler.emulators.k8s.resources import Resource
+from hostler.frozen import dataclass
 
 Obj = dict[str, Any]
 Key = tuple[Resource, str, str]

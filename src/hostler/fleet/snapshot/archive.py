@@ -11,11 +11,11 @@ import gzip
 import hashlib
 import os
 import tarfile
-from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO, cast
 
 from hostler.fleet.snapshot.tree import FILE, FOLDER, Tree, TreeNode, shown
+from hostler.frozen import dataclass
 
 CHUNK = 1 << 20
 

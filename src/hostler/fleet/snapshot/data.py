@@ -15,7 +15,7 @@ import secrets
 import time
 from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Protocol
 from urllib.parse import urlsplit
@@ -25,6 +25,7 @@ from hostler.fleet.snapshot import memo
 from hostler.fleet.snapshot.archive import hash_file, pack
 from hostler.fleet.snapshot.ignore import OWN_FILE
 from hostler.fleet.snapshot.tree import FILE, Tree, TreeNode, scan, shown
+from hostler.frozen import dataclass
 from hostler.records import layout
 from hostler.records.checkpoint import bulk
 from hostler.spec.job import DataItem

@@ -9,9 +9,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
+
+from hostler.frozen import dataclass
 
 OWN_FILE = ".hostlerignore"
 GIT_FILE = ".gitignore"

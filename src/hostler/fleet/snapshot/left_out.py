@@ -9,7 +9,6 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +16,7 @@ from hostler import made_files
 from hostler.fleet.snapshot.ignore import NEVER, OWN_FILE, for_project, is_taken_back
 from hostler.fleet.snapshot.snapshot import read
 from hostler.fleet.snapshot.tree import shown
+from hostler.frozen import dataclass
 from hostler.spec.names import WORK, slug
 
 MISSING = re.compile(

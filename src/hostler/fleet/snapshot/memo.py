@@ -11,10 +11,10 @@ import hashlib
 import json
 import os
 import secrets
-from dataclasses import dataclass
 from pathlib import Path
 
 from hostler.fleet.snapshot.tree import Tree
+from hostler.frozen import dataclass
 
 FORMAT = 1
 SETTLED = 2.0  # seconds

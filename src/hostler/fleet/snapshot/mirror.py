@@ -16,7 +16,6 @@ import subprocess
 import time
 from collections.abc import Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +23,7 @@ from hostler.errors import HostUnreachable, UsageError
 from hostler.fleet.snapshot import snapshot
 from hostler.fleet.snapshot.stream import Stream, named
 from hostler.fleet.snapshot.tree import FILE, FOLDER, Tree, TreeNode, stamped
+from hostler.frozen import dataclass
 from hostler.remote import refusal
 from hostler.remote.channel import Channel, Cut
 from hostler.remote.connection import Connection

@@ -13,7 +13,7 @@ import secrets
 import subprocess
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 from hostler import env, made_files
@@ -23,6 +23,7 @@ from hostler.fleet.snapshot.archive import pack
 from hostler.fleet.snapshot.ignore import for_project, is_taken_back
 from hostler.fleet.snapshot.size_limit import check_size
 from hostler.fleet.snapshot.tree import FOLDER, Tree, TreeNode, scan
+from hostler.frozen import dataclass
 from hostler.records import layout, reuse
 from hostler.settings import Sizes
 from hostler.store.base import NotFound, Store

@@ -12,12 +12,13 @@ import json
 import os
 import stat
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from operator import attrgetter
 from pathlib import Path
 from typing import NamedTuple
 
 from hostler.fleet.snapshot.ignore import Ignore
+from hostler.frozen import dataclass
 from hostler.records import layout
 
 FILE, FOLDER, LINK = "file", "folder", "link"

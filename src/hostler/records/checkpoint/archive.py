@@ -10,12 +10,13 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, field, replace
 from math import isfinite, nan
 from pathlib import Path
 from typing import Any
 
 from hostler.errors import DamagedError, NewerFormatError
+from hostler.frozen import dataclass
 from hostler.records import layout
 from hostler.records.body import (
     MOMENT,

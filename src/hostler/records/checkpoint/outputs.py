@@ -7,11 +7,11 @@ that went on from a checkpoint lists the files of those before it, too, where it
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from hostler.errors import DamagedError, MachineError, MissingError, StoreTooLarge
+from hostler.frozen import dataclass
 from hostler.records import layout
 from hostler.records.body import TEXT, WHOLE, Record, checked_rows, decode, encode
 from hostler.records.checkpoint import restorer

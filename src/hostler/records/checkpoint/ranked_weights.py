@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
+from hostler.frozen import dataclass
 from hostler.records.checkpoint import checkpoints, selection
 from hostler.records.checkpoint.checkpoints import Place
 from hostler.records.checkpoint.selection import KeptCheckpoint

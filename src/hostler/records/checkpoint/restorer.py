@@ -11,13 +11,13 @@ import hashlib
 import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from math import inf
 from pathlib import Path, PurePosixPath
 from typing import Any
 
 from hostler import confined
 from hostler.errors import DamagedError
+from hostler.frozen import dataclass
 from hostler.records.checkpoint import parts
 from hostler.records.checkpoint.tree import inside
 from hostler.store import Store

@@ -5,11 +5,11 @@ from __future__ import annotations
 import hashlib
 import os
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path, PurePath, PurePosixPath
 from typing import Any
 
 from hostler.errors import DamagedError
+from hostler.frozen import dataclass
 
 
 @dataclass(frozen=True)

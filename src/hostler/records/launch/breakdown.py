@@ -11,8 +11,9 @@ believed; else the notes of workers are.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import fields
 
+from hostler.frozen import dataclass
 from hostler.records.body import Record
 from hostler.records.launch import launches, settlement
 from hostler.records.launch.launches import Generation, Stay

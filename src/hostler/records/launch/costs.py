@@ -6,10 +6,10 @@ A sweep bears its part of all that its fleets' workers cost, idle time too; a ru
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from hostler.errors import DamagedError, NewerFormatError
+from hostler.frozen import dataclass
 from hostler.records.launch import launches
 from hostler.records.sweep import sweeps
 from hostler.store import Store

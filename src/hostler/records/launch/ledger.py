@@ -8,9 +8,10 @@ once, and no death between two writes, ever makes it pass. Amounts are whole mil
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
+from hostler.frozen import dataclass
 from hostler.records import layout
 from hostler.records.body import NUMBER, PART, TEXT, WHOLE, Record, checked, decode, encode, taken_apart
 from hostler.store import NotFound, Store

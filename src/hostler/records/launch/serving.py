@@ -6,9 +6,9 @@ Ages are by the store's clock, so this is for one look by a person; who takes a 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 from hostler.errors import DamagedError, NewerFormatError
+from hostler.frozen import dataclass
 from hostler.records import layout
 from hostler.records.body import Record, taken_apart
 from hostler.records.run import heartbeats

@@ -8,8 +8,9 @@ them, from the launch to the last moment they may have been there. Anybody may d
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
+from hostler.frozen import dataclass
 from hostler.records import layout
 from hostler.records.launch import closing, launches, ledger, serving
 from hostler.records.launch.launches import Generation, Stay

@@ -14,10 +14,11 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 from hostler.errors import Fenced
+from hostler.frozen import dataclass
 from hostler.records import layout
 from hostler.records.body import NUMBER, PART, TEXT, Record, checked, decode, encode, taken_apart
 from hostler.records.run import log

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
+from hostler.frozen import dataclass
 from hostler.records.body import Record
 from hostler.records.run import log
 from hostler.spec.states import PAUSED, asked_to, stop_reason

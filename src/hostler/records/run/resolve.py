@@ -3,8 +3,6 @@ step of a checkpoint after it (`grid/3@150000`, `@best`, `@last`)."""
 
 from __future__ import annotations
 
-import difflib
-
 from hostler.errors import MissingError, UsageError
 from hostler.records.run.log import RunKey
 from hostler.records.sweep import sweeps
@@ -109,6 +107,8 @@ def _one(word: str, names: list[str], store: Store) -> str:
         return starting[0]
     if starting:
         raise UsageError(f"{word!r} matches {len(starting)} names: {', '.join(sorted(starting)[:5])}", MORE)
+    import difflib  # only a mistake needs it
+
     near = difflib.get_close_matches(word, names, n=1)
     hint = f"did you mean {near[0]}?" if near else "hostler status lists all runs"
     raise MissingError(f"no run or sweep named {word!r} in {store.url}", hint=hint)

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, fields
 from pathlib import Path
 
+from hostler.frozen import dataclass
 from hostler.records import layout
 from hostler.records.body import PART, TEXT, WHOLE, checked, decode, encode
 from hostler.records.checkpoint import restorer

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
+from hostler.frozen import dataclass
 from hostler.records.series.points import Point
 
 Numbers = Any  # array.array, or numpy's where it is installed: 8 bytes each

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
+from hostler.frozen import dataclass
 from hostler.records import layout
 from hostler.store import NotFound, Store
 

@@ -16,10 +16,10 @@ from __future__ import annotations
 import os
 import struct
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 
 from hostler import frozen
+from hostler.frozen import dataclass
 
 PIECE = 1 << 20
 

@@ -15,12 +15,13 @@ import os
 import struct
 import time
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cached_property
 from math import nan
 from typing import Any
 
 from hostler.errors import DamagedError, NewerFormatError
+from hostler.frozen import dataclass
 from hostler.records import layout
 from hostler.records.body import Record, parse, taken_apart
 from hostler.records.run import log

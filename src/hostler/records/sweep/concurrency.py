@@ -10,8 +10,8 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterable
-from dataclasses import dataclass
 
+from hostler.frozen import dataclass
 from hostler.records import layout
 from hostler.records.body import PART, WHOLE, checked, decode, encode
 from hostler.records.run import log

@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 
 from hostler.errors import DamagedError, NewerFormatError
+from hostler.frozen import dataclass
 from hostler.records.body import Record
 from hostler.records.rows import Row
 from hostler.records.run import control

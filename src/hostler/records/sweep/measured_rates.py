@@ -7,10 +7,11 @@ replaces. What a function makes of points is pure.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from statistics import mean
 from typing import Any
 
+from hostler.frozen import dataclass
 from hostler.records import layout
 from hostler.records.body import NUMBER, TEXT, WHOLE, checked, decode, encode, taken_apart
 from hostler.spec.names import slug

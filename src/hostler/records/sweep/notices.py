@@ -9,9 +9,9 @@ somebody who may send looks.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from hostler.errors import DamagedError, NewerFormatError
+from hostler.frozen import dataclass
 from hostler.records import layout
 from hostler.records.body import MOMENT, ROWS, TEXT, Record, checked, decode, encode
 from hostler.spec.job import Notify

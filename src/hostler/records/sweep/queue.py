@@ -8,10 +8,11 @@ open, and its log (immutable, so read once) says how.
 from __future__ import annotations
 
 from collections.abc import Container, Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import islice
 
 from hostler.errors import DamagedError, NewerFormatError
+from hostler.frozen import dataclass
 from hostler.records import layout
 from hostler.records.run.attempt import copy_end
 from hostler.records.run.log import RunKey, RunLog

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from statistics import median
 from typing import TYPE_CHECKING
 
+from hostler.frozen import dataclass
 from hostler.records.rows import Row, SweepRuns
 from hostler.records.run.state import LOST, UNREADABLE
 from hostler.records.sweep import sweeps

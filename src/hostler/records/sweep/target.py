@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 
+from hostler.frozen import dataclass
 from hostler.records import layout
 from hostler.records.body import MOMENT, NUMBER, TEXT, WHOLE, checked, decode, encode, taken_apart
 from hostler.store import NotFound, Store

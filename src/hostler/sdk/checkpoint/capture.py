@@ -5,11 +5,11 @@ from __future__ import annotations
 import base64
 import sys
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from importlib import import_module
 from typing import Any, Final
 
 from hostler.errors import DamagedError
+from hostler.frozen import dataclass
 from hostler.sdk.checkpoint import safetensors
 from hostler.sdk.checkpoint.safetensors import StoredTensor, TensorLayout, TensorSlot
 from hostler.sdk.checkpoint.torch_state import TorchState, TorchValues

@@ -11,11 +11,12 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from hostler.errors import HostlerError, UsageError
+from hostler.frozen import dataclass
 from hostler.records.checkpoint.saved_folder import Mark
 from hostler.sdk.checkpoint import rng
 from hostler.sdk.checkpoint import taken as taking

@@ -7,8 +7,9 @@ times what writing takes.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from math import sqrt
+
+from hostler.frozen import dataclass
 
 SHARE = 0.1  # of the writing that the loop is taken to feel: a core, and memory bandwidth
 IDLE = 3.0  # the writer rests at least two thirds of the time

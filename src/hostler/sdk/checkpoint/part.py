@@ -13,12 +13,12 @@ import os
 import zlib
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Final
 
 from hostler.errors import DamagedError
+from hostler.frozen import dataclass
 from hostler.records.checkpoint import saved_folder
 from hostler.records.checkpoint.saved_folder import PIECE, THREADS, FileSum, SavedCheckpoint
 from hostler.sdk.checkpoint import safetensors

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
+from hostler.frozen import dataclass
 from hostler.sdk.checkpoint.interval import Cost, choose
 
 

@@ -10,9 +10,10 @@ import os
 import threading
 from collections import deque
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
+from hostler.frozen import dataclass
 from hostler.sdk.checkpoint import rng, torch_state
 from hostler.sdk.checkpoint.capture import Capture, Captured
 from hostler.sdk.checkpoint.host_memory import HostMemory, Make

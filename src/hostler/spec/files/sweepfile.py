@@ -9,12 +9,13 @@ from __future__ import annotations
 
 import pathlib
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field, WithJsonSchema, model_validator
 
 from hostler.errors import SpecError, UsageError
+from hostler.frozen import dataclass
 from hostler.spec.files import parse
 from hostler.spec.files.parse import Count
 from hostler.spec.files.yaml12 import Document, Path

@@ -10,12 +10,13 @@ import json
 import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 import yaml
 
 from hostler.errors import SpecError
+from hostler.frozen import dataclass
 from hostler.spec import scalars
 
 Path = tuple[str | int, ...]

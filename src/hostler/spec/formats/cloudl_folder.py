@@ -11,10 +11,11 @@ import posixpath
 import re
 import shlex
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from pathlib import PurePosixPath
 from typing import Any
 
+from hostler.frozen import dataclass
 from hostler.spec.formats import machines, shell, startup
 from hostler.spec.formats.startup import Startup
 from hostler.spec.names import slug

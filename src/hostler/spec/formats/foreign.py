@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
+from hostler.frozen import dataclass
 from hostler.spec.files.yaml12 import Document, Path
 
 

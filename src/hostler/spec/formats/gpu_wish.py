@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
+
+from hostler.frozen import dataclass
 
 # Models that a fleet can name, with the gigabytes of each.
 MODELS = {"P4": 8, "T4": 16, "P100": 16, "V100": 16, "L4": 24, "A100": 40, "A100-80GB": 80, "H100": 80}

@@ -11,9 +11,9 @@ import ast
 import math
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any
 
+from hostler.frozen import dataclass
 from hostler.spec.formats import numpy_numbers as numpy
 from hostler.spec.formats.numpy_numbers import LONGEST, Numbers
 from hostler.spec.nearest import did_you_mean

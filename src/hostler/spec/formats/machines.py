@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 from hostler.errors import SpecError
+from hostler.frozen import dataclass
 from hostler.spec.formats import startup, stateful_set
 from hostler.spec.names import slug
 

@@ -10,8 +10,9 @@ from __future__ import annotations
 import math
 import operator
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any
+
+from hostler.frozen import dataclass
 
 LONGEST = 10_000  # numbers of one row
 _LARGEST = 2**53

@@ -9,10 +9,11 @@ from __future__ import annotations
 import re
 import shlex
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 from hostler.errors import SpecError
+from hostler.frozen import dataclass
 from hostler.spec.files.yaml12 import load
 from hostler.spec.formats import private, shell, startup
 

@@ -7,8 +7,8 @@ words, with the run's own file of parameters for `$1`, are what each run execute
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 
+from hostler.frozen import dataclass
 from hostler.spec.formats import shell
 
 _FIRST = r"(?:\"\$\{?1\}?\"|\$\{1\}|\$1(?!\d))"

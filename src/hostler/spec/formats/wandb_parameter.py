@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
 
+from hostler.frozen import dataclass
 from hostler.spec.nearest import did_you_mean
 
 DISTRIBUTIONS = (

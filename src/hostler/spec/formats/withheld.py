@@ -10,8 +10,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
+from hostler.frozen import dataclass
 from hostler.spec.formats import private, quoting
 
 _GENERIC = ("TOKEN", "KEY", "PASSWORD", "SECRET", "LOGIN", "API_KEY")

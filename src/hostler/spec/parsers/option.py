@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
+from hostler.frozen import dataclass
 from hostler.spec.style import Form, same_key
 
 ONE_VALUE = frozenset(

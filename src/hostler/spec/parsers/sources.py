@@ -9,10 +9,10 @@ from __future__ import annotations
 import ast
 import os
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from hostler.frozen import dataclass
 from hostler.spec.parsers.values import constants
 
 AWAY = 2  # modules between the script and a declaration

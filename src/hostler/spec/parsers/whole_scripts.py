@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from pathlib import Path
 
+from hostler.frozen import dataclass
 from hostler.spec.parsers.option import ONE_VALUE, Option
 from hostler.spec.parsers.sources import ScriptSource
 from hostler.spec.parsers.values import calls, constant, last_name

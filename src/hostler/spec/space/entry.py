@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
+from hostler.frozen import dataclass
 from hostler.spec.space.expression import Expression
 from hostler.spec.space.fault import Path
 from hostler.spec.space.ladder import Number

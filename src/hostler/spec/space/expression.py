@@ -11,9 +11,10 @@ import ast
 import math
 import operator
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
+from hostler.frozen import dataclass
 from hostler.spec.nearest import did_you_mean
 from hostler.spec.space import ladder
 

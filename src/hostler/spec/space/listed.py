@@ -6,9 +6,9 @@ It stands where a space does in a round, so that runs in the trash keep index, i
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
+from hostler.frozen import dataclass
 from hostler.spec.params import flatten
 from hostler.spec.space.repeat import Repeat
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from itertools import islice
 from typing import Any
 
 from hostler.errors import UsageError
+from hostler.frozen import dataclass
 from hostler.spec.params import nest
 from hostler.spec.space import draw
 from hostler.spec.space.distribution import drawn

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
+from hostler.frozen import dataclass
 from hostler.spec.params import merge, nest
 from hostler.spec.space.fault import Fault
 from hostler.spec.space.value import distinct, plain

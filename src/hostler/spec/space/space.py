@@ -8,11 +8,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cached_property
 from typing import Any
 
 from hostler.errors import UsageError
+from hostler.frozen import dataclass
 from hostler.spec.space.part import SpacePart
 from hostler.spec.space.repeat import Repeat
 from hostler.spec.space.value import written

@@ -6,9 +6,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from typing import Any, Literal
 
+from hostler.frozen import dataclass
 from hostler.spec.space.entry import (
     Branches,
     Constant,

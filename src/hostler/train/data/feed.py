@@ -11,13 +11,13 @@ import os
 import random
 import tempfile
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any
 
 import torch
 from torch.utils.data import DataLoader, Dataset
 
 from hostler.errors import MachineError
+from hostler.frozen import dataclass
 from hostler.train.data.order import ExampleOrder, mixed
 from hostler.train.data.split import Arrays, Items
 

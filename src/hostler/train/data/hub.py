@@ -6,13 +6,13 @@ from __future__ import annotations
 import os
 from array import array
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
 import torch
 
 from hostler.errors import DamagedError, MissingError, SpecError
+from hostler.frozen import dataclass
 from hostler.spec.nearest import did_you_mean
 from hostler.train.config import Config
 from hostler.train.data import pictures

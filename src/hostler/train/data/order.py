@@ -5,10 +5,11 @@ So the place inside an epoch needs no state, and is the same for any number of l
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import lru_cache
 
 import torch
+
+from hostler.frozen import dataclass
 
 _MIX = 0x9E3779B97F4A7C15
 

@@ -6,13 +6,13 @@ Whatever their source, they reach the device as bytes, and become numbers in [-1
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import torch
 
 from hostler.errors import DamagedError, SpecError
+from hostler.frozen import dataclass
 from hostler.train.config import Config
 from hostler.train.data.npz import PIXELS, scaled
 from hostler.train.data.split import IMAGES, Arrays, Data, Items

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Any, Protocol
 
 import torch
+
+from hostler.frozen import dataclass
 
 IMAGES, VECTORS, TEXT = "images", "vectors", "text"
 

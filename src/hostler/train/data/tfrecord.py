@@ -9,10 +9,10 @@ from __future__ import annotations
 import os
 import struct
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 from hostler.errors import DamagedError, MissingError
+from hostler.frozen import dataclass
 from hostler.trackers.crc32c import crc32c
 
 _HEAD = struct.Struct("<QI")

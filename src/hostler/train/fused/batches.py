@@ -6,10 +6,10 @@ Members of one order share every batch; else each has its own.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import torch
 
+from hostler.frozen import dataclass
 from hostler.train.data.order import ExampleOrder
 from hostler.train.data.split import Arrays
 

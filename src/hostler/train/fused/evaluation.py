@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 import torch
 
+from hostler.frozen import dataclass
 from hostler.train.config import Config
 from hostler.train.data.split import Arrays, Data
 from hostler.train.evaluation import kinds

@@ -10,11 +10,12 @@ import copy
 import math
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import torch
 
+from hostler.frozen import dataclass
 from hostler.train import early, memory, parts, schedule, span
 from hostler.train.config import Config
 from hostler.train.data.order import ExampleOrder

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import Any
 
 import torch
 import torch.nn.functional as F
 from torch import nn
 from torch.func import functional_call
+
+from hostler.frozen import dataclass
 
 State = Mapping[str, torch.Tensor]  # stacked parameters and buffers by name
 

@@ -9,10 +9,11 @@ from __future__ import annotations
 import os
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from pathlib import Path
 
 from hostler.errors import HostlerError, SpecError
+from hostler.frozen import dataclass
 from hostler.spec import space, together
 from hostler.spec.argv import build
 from hostler.spec.inputs import inputs_of, with_paths

@@ -9,8 +9,10 @@ beside trainings that are as far, and its numbers agree up to rounding.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from typing import Any
+
+from hostler.frozen import dataclass
 
 KEY = "together"  # in the memory of a run
 # Reasons to leave after which the whole group goes on elsewhere.

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from hostler.errors import DamagedError, NewerFormatError
+from hostler.frozen import dataclass
 from hostler.records.checkpoint import checkpoints
 from hostler.records.checkpoint.checkpoints import Place
 from hostler.records.run import heartbeats

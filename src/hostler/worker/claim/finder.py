@@ -14,9 +14,9 @@ from __future__ import annotations
 import math
 import random
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from typing import Any
 
+from hostler.frozen import dataclass
 from hostler.records.sweep.queue import OpenRun, Queue
 from hostler.records.sweep.rungs import RungReaders
 from hostler.search.base import Wait

@@ -8,9 +8,10 @@ left free. A run that uses more raises the need of all. What a person asks for u
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Protocol
 
+from hostler.frozen import dataclass
 from hostler.spec.job import Job, Resources
 from hostler.worker.claim.slots import Offer, Placement
 from hostler.worker.run.kinds import CUDA_MEMORY, MEMORY

@@ -7,9 +7,10 @@ Where a sampler is not installed the worker says so once, and leaves new configu
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from hostler.errors import HostlerError, StoreError
+from hostler.frozen import dataclass
 from hostler.records.run.log import RUNG, RunKey
 from hostler.records.run.state import RunState, fold
 from hostler.records.sweep import sweeps

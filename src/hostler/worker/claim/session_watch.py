@@ -11,8 +11,8 @@ import math
 import random
 import threading
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 
+from hostler.frozen import dataclass
 from hostler.records.run import heartbeats
 from hostler.records.run.heartbeats import Watch
 from hostler.settings import Timing

@@ -10,8 +10,8 @@ what the worker sees.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
+from hostler.frozen import dataclass
 from hostler.spec.job import Resources
 from hostler.spec.units import counted
 

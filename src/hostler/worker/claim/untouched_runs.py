@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
 
+from hostler.frozen import dataclass
 from hostler.records.sweep.queue import OpenRun, Queue
 from hostler.spec.job import Job
 

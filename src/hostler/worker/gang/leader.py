@@ -10,12 +10,13 @@ import secrets
 import threading
 import time
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from hostler import env
 from hostler.attempt.saver import NotWhole
 from hostler.attempt.status import AttemptStatus
 from hostler.errors import StoreError
+from hostler.frozen import dataclass
 from hostler.records.body import Record
 from hostler.records.run import gang as gangs
 from hostler.records.run import heartbeats

@@ -8,10 +8,10 @@ everybody, so that of several forming at once all but the oldest dissolve: no tw
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from hostler.errors import DamagedError, MissingError, NewerFormatError
+from hostler.frozen import dataclass
 from hostler.records.run.gang import Gang
 from hostler.records.run.log import RunKey
 from hostler.records.sweep import sweeps

@@ -8,12 +8,9 @@ from __future__ import annotations
 
 import filecmp
 import hashlib
-import http.client
 import json
 import os
 import shutil
-import urllib.error
-import urllib.request
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
@@ -216,6 +213,10 @@ def leaf(url: str) -> str:
 
 
 def _from_web(url: str, path: Path) -> None:
+    import http.client  # these bring ssl: a third of a worker's start
+    import urllib.error
+    import urllib.request
+
     request = urllib.request.Request(url, headers={"User-Agent": "hostler"})
     try:
         with urllib.request.urlopen(request, timeout=TIMEOUT) as answer, open(path, "wb") as file:

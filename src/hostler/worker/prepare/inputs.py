@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from pathlib import Path
 from typing import Any
 
 from hostler.errors import MissingError
+from hostler.frozen import dataclass
 from hostler.records import layout
 from hostler.records.body import Record
 from hostler.records.checkpoint import checkpoints, outputs

@@ -12,11 +12,12 @@ import os
 import subprocess
 import threading
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from pathlib import Path
 
 from hostler import env
 from hostler.errors import MachineError
+from hostler.frozen import dataclass
 
 TIMEOUT = 60.0
 _LOCK = threading.Lock()

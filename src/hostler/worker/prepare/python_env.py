@@ -13,11 +13,12 @@ import os
 import shlex
 import shutil
 import subprocess
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 
 from hostler import env
 from hostler.errors import MachineError, PrepareError
+from hostler.frozen import dataclass
 from hostler.spec.job import PythonEnv
 from hostler.worker import preflight
 from hostler.worker.prepare import command, requirements

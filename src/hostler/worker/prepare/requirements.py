@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import hashlib
 import re
-from dataclasses import dataclass
 from pathlib import Path
 
 from hostler.errors import PrepareError
+from hostler.frozen import dataclass
 
 _INCLUDE = re.compile(r"(?:-r|--requirement|-c|--constraint)(?:\s*=\s*|\s+|(?<=-[rc]))(\S.*)")
 _LOCAL = re.compile(

@@ -16,13 +16,13 @@ import tarfile
 import zipfile
 import zlib
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
 
 from hostler import settings
 from hostler.confined import CREATE, leads_inside
 from hostler.errors import MachineError, PrepareError
+from hostler.frozen import dataclass
 from hostler.settings import Sizes
 
 SUFFIXES = (".tar", ".tar.gz", ".tgz", ".tar.bz2", ".tbz2", ".tar.xz", ".txz", ".zip")

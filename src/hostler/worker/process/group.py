@@ -11,9 +11,9 @@ from __future__ import annotations
 import os
 import signal
 import time
-from dataclasses import dataclass
 
 from hostler import env, proctable
+from hostler.frozen import dataclass
 from hostler.proctable import ProcessRow
 
 PATIENCE = 5.0  # seconds for killed processes to go

@@ -8,8 +8,9 @@ before any progress ends the run as soon as it is certain to come again (`kinds.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
+from hostler.frozen import dataclass
 from hostler.records.run.entries import Outcome
 from hostler.records.run.log import CAP, PRUNE, RUNG
 from hostler.records.run.state import RunState, Tally, count

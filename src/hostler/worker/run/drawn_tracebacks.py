@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+
+from hostler.frozen import dataclass
 
 HEADER = "Traceback (most recent call last):"
 

@@ -6,9 +6,10 @@ import errno
 import os
 import shutil
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+from hostler.frozen import dataclass
 
 NOT_FOUND, NOT_RUN = 127, 126  # what shells answer
 

@@ -10,10 +10,10 @@ import hashlib
 import re
 import signal
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from hostler.errors import DamagedError, HostlerError, MachineError
+from hostler.frozen import dataclass
 from hostler.spec.states import stop_reason
 from hostler.worker.run import tracebacks
 from hostler.worker.run.exit import Exit

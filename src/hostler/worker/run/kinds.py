@@ -7,7 +7,8 @@ has the exceptions of a script that come again for certain, if they came before 
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+
+from hostler.frozen import dataclass
 
 DONE = "done"
 NOT_FINISHED = "not-finished"

@@ -12,11 +12,11 @@ import os
 import platform
 from collections.abc import Iterator
 from contextlib import suppress
-from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 
 from hostler import env, proctable
+from hostler.frozen import dataclass
 from hostler.records.run import handoff
 from hostler.spec.names import check_part
 from hostler.worker.process.group import ProcessGroup

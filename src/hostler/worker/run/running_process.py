@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import math
 import threading
-from dataclasses import dataclass
 from typing import Any
 
 from hostler.attempt.folder_parts import Declared
@@ -17,6 +16,7 @@ from hostler.attempt.folder_watch import FolderWatch
 from hostler.attempt.rest import Clocks
 from hostler.attempt.saver import Saver, Target
 from hostler.errors import StoreError
+from hostler.frozen import dataclass
 from hostler.records.run import handoff, surroundings
 from hostler.records.series import metrics
 from hostler.records.series.points import Point

@@ -7,8 +7,8 @@ own tracebacks, which only say that a child failed, and those that rich and IPyt
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 
+from hostler.frozen import dataclass
 from hostler.worker.run.drawn_tracebacks import HEADER, plain
 
 LINKS = ("During handling of the above exception", "The above exception was the direct cause")

@@ -7,7 +7,7 @@ equal, and a managed group goes through the zones by itself.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
 from hostler.backends.gce import prices
 from hostler.backends.gce import shape as shapes
@@ -15,6 +15,7 @@ from hostler.backends.gce.prices import Kind, PriceTable, RegionPrice
 from hostler.backends.gce.wish import limits, places
 from hostler.backends.gce.wish.quotas import Quotas
 from hostler.backends.gce.wish.wishes import MachineWish
+from hostler.frozen import dataclass
 
 SPOT, PAID = "spot", "on demand"
 

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+
+from hostler.frozen import dataclass
 
 LEAST_DISK = 10  # GiB: no public image with Python is smaller
 MOST_DISK = 65_536

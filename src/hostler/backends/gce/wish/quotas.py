@@ -4,13 +4,14 @@ but for `ask`."""
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 from hostler.backends.gce.client import GceClient, GceRefusal
 from hostler.backends.gce.names import last
 from hostler.backends.gce.shape import GPUS
 from hostler.errors import CloudUnavailable
+from hostler.frozen import dataclass
 
 ALL_GPUS = "GPUS_ALL_REGIONS"
 EARLY = "PREEMPTIBLE_"

@@ -6,11 +6,12 @@ fleet with fixed zones and one machine is none.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from hostler.backends.gce import shape as shapes
 from hostler.backends.gce.wish import places
 from hostler.errors import UsageError
+from hostler.frozen import dataclass
 from hostler.spec.nearest import did_you_mean
 from hostler.spec.project import Fleet
 from hostler.spec.units import size

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from hostler.emulators.gce.api.links import Scope
 from hostler.emulators.gce.api.operations import Work
 from hostler.emulators.gce.world import World
+from hostler.frozen import dataclass
 
 
 @dataclass(frozen=True)

@@ -6,9 +6,9 @@ Addresses in answers are Google's own, whatever the emulator's: a client that fo
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 
 from hostler.emulators.gce.api.refusal import invalid
+from hostler.frozen import dataclass
 
 BASE = "https://www.googleapis.com/compute/v1/"
 _NAME = re.compile(r"[a-z]([-a-z0-9]{0,61}[a-z0-9])?")

@@ -7,10 +7,11 @@ is known only then.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 from hostler.emulators.gcs.message import Answer, json_answer
+from hostler.frozen import dataclass
 
 _HTTP = {400: "BAD REQUEST", 403: "FORBIDDEN", 404: "NOT FOUND", 409: "CONFLICT", 503: "SERVICE UNAVAILABLE"}
 _CONSOLE = "https://console.developers.google.com/apis/api/compute.googleapis.com/overview?project="

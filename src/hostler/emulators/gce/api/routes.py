@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from urllib.parse import unquote
 
 from hostler.emulators.gce.api.links import Scope
+from hostler.frozen import dataclass
 
 _START = re.compile(r"(?:/compute/v1)?/projects/([^/]+)(?:/(.*))?")
 _REGIONAL = {"instanceGroupManagers", "instanceGroups", "instanceTemplates", "disks"}

@@ -5,13 +5,14 @@ from __future__ import annotations
 import base64
 import json
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 import yaml
 
 from hostler.emulators.k8s.api.refusal import Refusal, bad_request
 from hostler.emulators.k8s.resources import Resource
+from hostler.frozen import dataclass
 
 JSON = "application/json"
 

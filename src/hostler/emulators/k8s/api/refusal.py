@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from hostler.emulators.k8s.resources import Resource
+from hostler.frozen import dataclass
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ssl
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 from urllib.parse import unquote
 
@@ -14,6 +13,7 @@ from hostler.emulators.k8s.api.refusal import Refusal, no_such_path, wrong_metho
 from hostler.emulators.k8s.resources import GROUPS, RESOURCES, Resource, named
 from hostler.emulators.k8s.rules.access import Access
 from hostler.emulators.serving import Handler, LoopbackServer
+from hostler.frozen import dataclass
 
 
 class Server(LoopbackServer):

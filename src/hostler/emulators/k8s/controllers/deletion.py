@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import copy
-from dataclasses import dataclass
 
 from hostler.emulators.k8s.moment import stamp
 from hostler.emulators.k8s.resources import JOBS, NAMESPACES, of
 from hostler.emulators.k8s.storage import Obj
 from hostler.emulators.k8s.world import World
+from hostler.frozen import dataclass
 
 BACKGROUND, FOREGROUND, ORPHAN = "Background", "Foreground", "Orphan"
 FINALIZERS = {FOREGROUND: "foregroundDeletion", ORPHAN: "orphan"}

@@ -7,12 +7,12 @@ status of the Job that it is given, and into the memory.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 
 from hostler.emulators.k8s.controllers import conditions, jobpods, policy
 from hostler.emulators.k8s.pace import Pace
 from hostler.emulators.k8s.storage import Obj
 from hostler.emulators.k8s.world import Memory
+from hostler.frozen import dataclass
 
 ALL = -1  # the whole Job's back-off
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from hostler.emulators.k8s.moment import stamp
 from hostler.emulators.k8s.storage import Obj
 from hostler.emulators.k8s.world import World
+from hostler.frozen import dataclass
 
 SPOT = "cloud.google.com/gke-spot"
 GPU = "nvidia.com/gpu"

@@ -26,7 +26,7 @@ from takeovers import holder, last_beat, taken_over, vanish
 
 import platform_takeovers
 import sshhosts
-from fleet_world import FleetWorld
+from fleet_world import FleetWorld, store_of
 from gce_world import cloud
 from k8s_world import pods
 from platform_takeovers import AT_ONCE, FAR
@@ -80,7 +80,7 @@ def _link_down(folder: Path, patch: pytest.MonkeyPatch) -> float:
     with sshhosts.running(folder, 3) as hosts:
         patch.setenv("PATH", str(hosts.ssh_path), prepend=":")
         patch.setenv("TMPDIR", str(hosts.short))
-        lab = FleetWorld(folder / "world", hosts, "ssh://n1/tmp/bench")
+        lab = FleetWorld(folder / "world", hosts, store_of("bench"))
         try:
             return platform_takeovers.link_cut(lab, BEAT, LEASE).seconds
         finally:

@@ -12,8 +12,13 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 import servers
 from cli_world import FAST, World
+from hostler.records.rows import rows
+from hostler.store import Store, open_store
+from laptop import outcomes_of, send_to, wait_for
 from sshhosts import HEAD, Hosts, wait_until
 
 STEPS = """
@@ -47,6 +52,7 @@ QUICK = {
 
 
 S3 = f"http://{HEAD}:5000"
+HOME = "/root"  # of a host, as its processes see it
 
 
 @contextmanager
@@ -71,13 +77,23 @@ def bucket(hosts: Hosts, folder: Path) -> Iterator[dict[str, str]]:
         server.wait()
 
 
+def store_of(name: str) -> str:
+    """A store in the home of the first host, which this process sees as well."""
+    return f"ssh://n1{HOME}/{name}"
+
+
 class FleetWorld(World):
-    """`run` and `start` type a command on the laptop of these hosts."""
+    """`run` and `start` type a command on the laptop of these hosts.
+
+    A store in a host's home is filled and read from here: by ssh it would be a command for each look."""
 
     def __init__(self, root: Path, hosts: Hosts, store: str, **variables: str) -> None:
         super().__init__(root)
         self.hosts, self.url = hosts, store
-        self.env |= {**QUICK, "TMPDIR": str(hosts.short), **variables}
+        home, found, name = store.partition(f"{HOME}/")
+        self._near = hosts[home.removeprefix("ssh://")].home / name if found else None
+        state = str(self._private / "state")  # where it is noted for which hosts somebody waits
+        self.env |= {**QUICK, "TMPDIR": str(hosts.short), "XDG_STATE_HOME": state, **variables}
         self.write("steps.py", STEPS)
         self.project()
 
@@ -99,7 +115,13 @@ class FleetWorld(World):
 
     def submit(self, count: int, *, steps: int, nap: float) -> None:
         """Runs that wait; `up` starts workers for them."""
-        self.script("send", self.url, str(count), str(steps), str(nap))
+        if not self._near:
+            self.script("send", self.url, str(count), str(steps), str(nap))
+            return
+        with pytest.MonkeyPatch.context() as patch:
+            for name in (name for name in self.env if name.startswith("HOSTLER_")):
+                patch.setenv(name, self.env[name])
+            send_to(self.near(), self.folder / "hostler.yaml", count, steps, nap)
 
     def hold(self, *names: str) -> None:
         """Runs on these hosts take a few steps and wait there, until they are let go."""
@@ -112,8 +134,14 @@ class FleetWorld(World):
 
     def outcomes(self) -> list[dict[str, Any]]:
         """What the store alone tells of every run: each must have ended exactly once."""
-        found: list[dict[str, Any]] = json.loads(self.script("outcomes", self.url))
+        said = json.dumps(outcomes_of(self.near())) if self._near else self.script("outcomes", self.url)
+        found: list[dict[str, Any]] = json.loads(said)
         return found
+
+    def near(self) -> Store:
+        """The store as its own host sees it."""
+        assert self._near
+        return open_store(str(self._near))
 
     def python(self, code: str, *words: str) -> Any:
         """What a few lines of Python print on the laptop, as JSON."""
@@ -133,6 +161,8 @@ class FleetWorld(World):
         return done.stdout
 
     def states(self) -> dict[str, str]:
+        if self._near:
+            return {row.id: row.state for row in rows(self.near())} if self._near.exists() else {}
         answer = self.run("status", "--json")
         assert answer.code == 0, answer.err
         return {row["id"]: row["state"] for row in answer.json}
@@ -142,7 +172,10 @@ class FleetWorld(World):
 
     def until(self, state: str, count: int, seconds: float = 150) -> None:
         """Waits for so many runs in that state."""
-        self.script("wait", self.url, state, str(count), str(seconds))
+        if self._near:
+            wait_for(self.near(), state, count, seconds)
+        else:
+            self.script("wait", self.url, state, str(count), str(seconds))
 
     def quiet(self, seconds: float = 60) -> None:
         """No process of hostler is left on any host."""

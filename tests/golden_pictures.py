@@ -12,14 +12,16 @@ import os
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from browser import Tab
 
 WIDE, NARROW, PAPER = (1280, 800), (390, 844), (718, 1000)
-LOOKS = [  # medium, size, theme
-    ("wide", WIDE, "light"),
+LOOKS = [  # medium, size, theme; each of these once, and the rest in the long dose
+    pytest.param("wide", WIDE, "light", marks=pytest.mark.soak),
     ("wide", WIDE, "dark"),
     ("narrow", NARROW, "light"),
-    ("narrow", NARROW, "dark"),
+    pytest.param("narrow", NARROW, "dark", marks=pytest.mark.soak),
     ("paper", PAPER, "light"),
 ]
 WIDER = "document.documentElement.scrollWidth - document.documentElement.clientWidth"

@@ -15,9 +15,10 @@ from pathlib import Path
 
 import pytest
 
-from claim_times import claimed_at, claims
+from claim_times import claimed_at, claims, last_beat
 from fleet_world import FleetWorld
 from gce_world import CloudWorld, eventually
+from hostler.records.rows import rows
 from hostler.records.run.log import RunKey
 from hostler.spec.job import Checkpointing
 from hostler.store import open_store
@@ -124,6 +125,9 @@ def link_cut(lab: FleetWorld, beat: float, lease: float) -> Takeover:
         assert answer.code == 0, answer.err
         wait_until(lambda host=host: lab.hosts[host].pids("steps.py"), 90)
     time.sleep(3 * beat)
+    store = lab.near()
+    [lost] = [RunKey(row.sweep, row.id) for row in rows(store) if row.host == "n3"]
     before = waited()
     lab.hosts["n3"].cut()
-    return Takeover(float(lab.script("takeover", lab.url, "n3")), waited() - before)
+    wait_until(lambda: len(claims(store, lost)) > 1, 120)
+    return Takeover(claimed_at(store, lost, 2) - last_beat(store, lost), waited() - before)

@@ -50,7 +50,19 @@ FOLDERS = {
     "heartbeats": "alive",
     "fleets": "fleets",
 }
+TOGETHER = {  # folders that no verb needs for what it does with the others
+    "a run, a sweep's log and heartbeats": ("a run", "a sweep's log", "heartbeats"),
+    "checkpoints, logs, segments and fleets": (
+        "a trashed run's checkpoints",
+        "a run's logs",
+        "segments",
+        "fleets",
+    ),
+    "a sweep and an archived run": ("a sweep", "the archive of a run"),
+}
 GROUPS = 6  # several objects at once, each of another kind; the long dose has them one by one
+BYTES = ("deep lists", "deep in a field", "half a record", "null")
+NOT_FILES = ("fifo", "link to a file")
 ESCAPE = "\x1b]0;owned\x07\x1b[2J"
 CHECKPOINT, AGAIN = OBJECTS["checkpoint"], "runs/0000000-again-*/checkpoints/*/COMMIT"
 
@@ -59,6 +71,12 @@ Find = Callable[[str], str]
 
 def _group(number: int) -> list[str]:
     return list(OBJECTS.values())[number::GROUPS]
+
+
+def _turns(count: int) -> list[object]:
+    """Every object meets another of so many things at each turn: the first now, the others in the long
+    dose."""
+    return [0, *(pytest.param(turn, marks=pytest.mark.soak) for turn in range(1, count))]
 
 
 def _row(**fields: object) -> tuple[tuple[str, object], ...]:
@@ -72,15 +90,23 @@ def find(honest: Path) -> Find:
 
 
 @pytest.mark.parametrize("group", range(GROUPS))
-@pytest.mark.parametrize("name", ["deep lists", "deep in a field", "half a record", "null"])
-def test_records_of_other_bytes_are_bad_records(attack: Attack, find: Find, name: str, group: int) -> None:
-    _keeps(attack, [Replace(find(pattern), RAW[name], name) for pattern in _group(group)])
+@pytest.mark.parametrize("turn", _turns(len(BYTES)))
+def test_records_of_other_bytes_are_bad_records(attack: Attack, find: Find, turn: int, group: int) -> None:
+    names = [BYTES[(n + group + turn) % len(BYTES)] for n in range(len(OBJECTS))]
+    deeds = [
+        Replace(find(pattern), RAW[name], name) for pattern, name in zip(_group(group), names, strict=False)
+    ]
+    _keeps(attack, deeds)
 
 
 @pytest.mark.parametrize("group", range(GROUPS))
-@pytest.mark.parametrize("kind", ["fifo", "link to a file"])
-def test_pipes_and_links_under_keys_hang_nothing(attack: Attack, find: Find, kind: str, group: int) -> None:
-    _keeps(attack, [Special(find(pattern), kind) for pattern in _group(group)])
+@pytest.mark.parametrize("turn", _turns(len(NOT_FILES)))
+def test_pipes_and_links_under_keys_hang_nothing(attack: Attack, find: Find, turn: int, group: int) -> None:
+    kinds = [NOT_FILES[(n + group + turn) % len(NOT_FILES)] for n in range(len(OBJECTS))]
+    _keeps(
+        attack,
+        [Special(find(pattern), kind) for pattern, kind in zip(_group(group), kinds, strict=False)],
+    )
 
 
 @pytest.mark.soak
@@ -99,13 +125,25 @@ def test_any_bytes_are_one_bad_record(attack: Attack, find: Find, what: str, nam
     _keeps(attack, [Replace(find(OBJECTS[what]), RAW[name], name)])
 
 
+@pytest.mark.parametrize("group", TOGETHER)
+def test_folders_that_lead_out_are_left_alone(attack: Attack, find: Find, group: str) -> None:
+    _keeps(attack, [Special(f"{find(FOLDERS[name])}/", "link to a folder") for name in TOGETHER[group]])
+
+
+@pytest.mark.soak
 @pytest.mark.parametrize("folder", FOLDERS)
 def test_a_folder_that_leads_out_is_left_alone(attack: Attack, find: Find, folder: str) -> None:
     _keeps(attack, [Special(f"{find(FOLDERS[folder])}/", "link to a folder")])
 
 
-@pytest.mark.parametrize("parts", [0, 1, 2])
-@pytest.mark.parametrize("depth", range(3, 7))
+@pytest.mark.parametrize(
+    ("depth", "parts"),
+    [
+        pytest.param(depth, parts, marks=[] if parts == depth % 3 else pytest.mark.soak)
+        for depth in range(3, 7)
+        for parts in range(3)
+    ],
+)
 def test_no_row_is_written_through_a_link(attack: Attack, find: Find, depth: int, parts: int) -> None:
     """By its name the link lies deep, and so leads nowhere outside by its text; its folder is one and the
     same, and the last row would write to where it leads."""
@@ -116,9 +154,10 @@ def test_no_row_is_written_through_a_link(attack: Attack, find: Find, depth: int
 
 @pytest.mark.parametrize("name", OUTSIDE)
 def test_a_file_or_link_that_leads_out_is_not_restored(attack: Attack, find: Find, name: str) -> None:
-    for pattern in (CHECKPOINT, OBJECTS["outputs"], OBJECTS["archived"]):
-        _keeps(attack, [Rows(find(pattern), (_row(name=name),))], TAKING)
-        _keeps(attack, [Rows(find(pattern), (_row(name="x", link=name), _row(name="x/y")), True)], TAKING)
+    files, links = (_row(name=name),), (_row(name="x", link=name), _row(name="x/y"))
+    for patterns in ((CHECKPOINT, OBJECTS["archived"]), (OBJECTS["outputs"],)):  # each by a verb of its own
+        _keeps(attack, [Rows(find(pattern), files) for pattern in patterns], TAKING)
+        _keeps(attack, [Rows(find(pattern), links, True) for pattern in patterns], TAKING)
 
 
 BAD = {
@@ -175,9 +214,19 @@ BAD = {
 _TOTAL = {"last": 1.0, "min": 1.0, "max": 1.0, "step": 1}
 
 
-@pytest.mark.parametrize("name", BAD)
+APART = [name for name in BAD if not name.startswith(("stray", "escapes"))]
+
+
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=[] if name in APART else pytest.mark.soak) for name in BAD]
+)
 def test_a_bad_record_is_one_bad_record(attack: Attack, find: Find, name: str) -> None:
     _keeps(attack, BAD[name](find))
+
+
+@pytest.mark.parametrize("what", ["stray", "escapes"])
+def test_several_bad_records_are_one_bad_record_each(attack: Attack, find: Find, what: str) -> None:
+    _keeps(attack, [deed for name in BAD if name.startswith(what) for deed in BAD[name](find)])
 
 
 @pytest.mark.parametrize(

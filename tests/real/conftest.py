@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from board_server import board
-from browser import Tab
+from browser import Tab, TabAt, window
 from seen_world import Seen, gallery
 
 
@@ -26,10 +26,27 @@ def address(seen: Seen) -> Iterator[str]:
         yield url
 
 
+@pytest.fixture(scope="module")
+def light_window(browser: Any) -> Iterator[Any]:
+    """One for the tests of a module, since a new one takes seconds until it has shown a page."""
+    context = window(browser, color_scheme="light")
+    yield context
+    context.close()
+
+
 @pytest.fixture
-def tab(browser: Any, address: str) -> Iterator[Tab]:
-    """A tab in light colours with nothing open yet; after the test nothing may have gone wrong in it."""
-    one = Tab(browser, address, color_scheme="light")
+def tab_at(browser: Any, light_window: Any) -> Iterator[TabAt]:
+    """Tabs in light colours with nothing open yet; the window remembers nothing of them."""
+    yield lambda home: Tab(browser, home, context=light_window)
+    for page in light_window.pages:
+        page.evaluate("() => { try { localStorage.clear() } catch { /* a page without storage */ } }")
+        page.close()
+    light_window.clear_permissions()
+
+
+@pytest.fixture
+def tab(tab_at: TabAt, address: str) -> Iterator[Tab]:
+    """A tab in which nothing may have gone wrong after the test."""
+    one = tab_at(address)
     yield one
     one.check()
-    one.context.close()

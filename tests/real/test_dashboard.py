@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from board_server import board, names, workers_of
-from browser import Tab
+from browser import Tab, TabAt
 from cli_world import World, eventually
 from hostler.records.run import control
 from hostler.records.run.log import RunKey
@@ -124,14 +124,14 @@ def test_a_runs_log_is_searched_as_a_whole(tab: Tab, seen: Seen) -> None:
     assert log.inner_text().split() == ["17", "epoch", "17", "of", "40"]
 
 
-def test_log_renders_as_a_terminal_and_follows_until_scrolled(browser: Any, tmp_path: Path) -> None:
+def test_log_renders_as_a_terminal_and_follows_until_scrolled(tab_at: TabAt, tmp_path: Path) -> None:
     seen = Seen(tmp_path / "store")
     job = seen.submit("one", [{"lr": 1}])
     seen.claim(job, 0)
     bars = "".join(f"\r{n:3d}%|{'█' * (n // 10)}" for n in range(0, 101, 5))
     seen.log(job, 0, "\n" * 200 + f"\x1b[32mgreen\x1b[0m\r\n{bars}\nlast\n")
     with board(seen.url) as url:
-        tab = Tab(browser, url)
+        tab = tab_at(url)
         tab.page.goto(f"{url}#/run/{job.run_id(0)}")
         box = tab.page.get_by_role("log")
         box.get_by_text("last").wait_for()
@@ -144,10 +144,9 @@ def test_log_renders_as_a_terminal_and_follows_until_scrolled(browser: Any, tmp_
         tab.page.keyboard.press("End")
         tab.page.locator("button[aria-pressed=true]", has_text="Follow").wait_for()
         tab.check()
-        tab.context.close()
 
 
-def test_new_errors_are_shown_and_open_ones_stay_open(browser: Any, tmp_path: Path) -> None:
+def test_new_errors_are_shown_and_open_ones_stay_open(tab_at: TabAt, tmp_path: Path) -> None:
     seen = Seen(tmp_path / "store")
     job = seen.submit("one", [{"lr": n} for n in range(3)])
     for index in range(3):
@@ -155,7 +154,7 @@ def test_new_errors_are_shown_and_open_ones_stay_open(browser: Any, tmp_path: Pa
     seen.end(job, 0, "failed", message="first of all")
     seen.beat(job, 1, 1, 1)
     with board(seen.url) as url:
-        tab = Tab(browser, url)
+        tab = tab_at(url)
         tab.page.goto(f"{url}#/sweep/one/errors")
         opened = tab.page.locator("details", has_text="first of all")
         opened.locator("summary").click()  # closed now
@@ -165,7 +164,6 @@ def test_new_errors_are_shown_and_open_ones_stay_open(browser: Any, tmp_path: Pa
         tab.go("#/sweep/one/nonsense")
         tab.page.get_by_text("3 of 3 runs").wait_for()
         tab.check()
-        tab.context.close()
 
 
 def test_late_page_does_not_cover_the_one_requested_since(tab: Tab, seen: Seen) -> None:
@@ -210,7 +208,7 @@ def test_hostile_names_values_and_logs_are_text(tab: Tab) -> None:
     tab.page.get_by_role("log").get_by_text("onerror").wait_for()
 
 
-@pytest.mark.parametrize("theme", ["light", "dark"])
+@pytest.mark.parametrize("theme", ["light", pytest.param("dark", marks=pytest.mark.soak)])
 def test_axe_finds_no_serious_fault(browser: Any, address: str, seen: Seen, theme: str) -> None:
     tab = Tab(browser, address, color_scheme=theme)
     tab.page.goto(address)
@@ -331,15 +329,15 @@ def test_page_of_another_port_gets_nothing(browser: Any, seen: Seen) -> None:
         tab.context.close()
 
 
-def test_an_empty_store_says_how_to_begin(browser: Any, tmp_path: Path) -> None:
+def test_an_empty_store_says_how_to_begin(tab_at: TabAt, tmp_path: Path) -> None:
     with board(Seen(tmp_path / "store").url) as url:
-        tab = Tab(browser, url)
+        tab = tab_at(url)
         tab.page.goto(url)
         tab.page.get_by_text("Nothing has been submitted").wait_for()
         tab.check()
 
 
-def test_long_names_odd_names_and_money_have_their_own_columns(browser: Any, tmp_path: Path) -> None:
+def test_long_names_odd_names_and_money_have_their_own_columns(tab_at: TabAt, tmp_path: Path) -> None:
     seen = Seen(tmp_path / "store")
     job = seen.submit("a-name-of-a-sweep-that-goes-on-and-on-and-on", [{"lr": 1}, {"constructor": "x"}])
     for index in range(2):
@@ -347,7 +345,7 @@ def test_long_names_odd_names_and_money_have_their_own_columns(browser: Any, tmp
         points = [Point(1, 1.0, {"accuracy": 0.5, "__proto__": 7.0})]
         seen.end(job, index, "done", seen.curve(job, index, points), cost=1.25)
     with board(seen.url) as url:
-        tab = Tab(browser, url)
+        tab = tab_at(url)
         tab.page.goto(f"{url}#/%E0%A4%A")  # nobody's address
         tab.page.get_by_role("link", name=job.name).wait_for()
         tab.go(f"#/sweep/{job.name}")
@@ -363,7 +361,7 @@ def test_long_names_odd_names_and_money_have_their_own_columns(browser: Any, tmp
         tab.check()
 
 
-def test_damaged_log_entry_costs_one_run_and_not_the_page(browser: Any, tmp_path: Path) -> None:
+def test_damaged_log_entry_costs_one_run_and_not_the_page(tab_at: TabAt, tmp_path: Path) -> None:
     seen = Seen(tmp_path / "store")
     job = seen.submit("half", [{"lr": 1}, {"lr": 2}])
     for index in (0, 1):
@@ -372,7 +370,7 @@ def test_damaged_log_entry_costs_one_run_and_not_the_page(browser: Any, tmp_path
     broken = next((tmp_path / "store/sweeps/half/log").glob("0000001-*-000002.json"))
     broken.write_bytes(broken.read_bytes()[:40])
     with board(seen.url) as url:
-        tab = Tab(browser, url)
+        tab = tab_at(url)
         tab.page.goto(f"{url}#/sweep/half")
         tab.page.get_by_text("2 of 2 runs").wait_for()
         assert "unreadable" in tab.page.inner_text(".grid")
@@ -381,7 +379,7 @@ def test_damaged_log_entry_costs_one_run_and_not_the_page(browser: Any, tmp_path
         tab.check()
 
 
-def test_every_kind_of_bad_record_leaves_the_page_alive(browser: Any, tmp_path: Path) -> None:
+def test_every_kind_of_bad_record_leaves_the_page_alive(tab_at: TabAt, tmp_path: Path) -> None:
     seen = Seen(tmp_path / "store")
     job = seen.submit("bad", [{"lr": n} for n in range(4)])
     for index in range(4):
@@ -404,7 +402,7 @@ def test_every_kind_of_bad_record_leaves_the_page_alive(browser: Any, tmp_path: 
     claimed["end"] = {name: [None, ["all", "done"]] for name in segments.FACTS}
     (tmp_path / "store/sweeps/bad/segments/000001").write_bytes(segments.head(claimed))
     with board(seen.url) as url:
-        tab = Tab(browser, url)
+        tab = tab_at(url)
         tab.page.goto(f"{url}#/sweep/bad")
         tab.page.get_by_text("4 of 4 runs").wait_for()
         assert "unreadable" in tab.page.inner_text(".grid")
@@ -414,7 +412,7 @@ def test_every_kind_of_bad_record_leaves_the_page_alive(browser: Any, tmp_path: 
         tab.check()
 
 
-def test_metric_shows_within_two_seconds_and_stop_ends_the_run(browser: Any, tmp_path: Path) -> None:
+def test_metric_shows_within_two_seconds_and_stop_ends_the_run(tab_at: TabAt, tmp_path: Path) -> None:
     world = World(tmp_path)
     world.write("nap.py", NAPPING)
     fast = {name: value for name, value in world.env.items() if name == "HOSTLER_CACHE"}
@@ -423,7 +421,7 @@ def test_metric_shows_within_two_seconds_and_stop_ends_the_run(browser: Any, tmp
     try:
         assert world.run("run", "--detach", "nap.py").code == 0
         with board(str(world.store), **fast) as url:
-            tab = Tab(browser, url)
+            tab = tab_at(url)
             tab.page.goto(url)
             tab.page.get_by_text("1 running").wait_for()
             name = world.run("status", "--json").json[0]["id"]
@@ -463,11 +461,11 @@ def _late(tab: Tab, run: str) -> float:
     return time.time() - float(last)
 
 
-def test_runs_that_change_elsewhere_change_in_the_open_table(browser: Any, tmp_path: Path) -> None:
+def test_runs_that_change_elsewhere_change_in_the_open_table(tab_at: TabAt, tmp_path: Path) -> None:
     seen = Seen(tmp_path / "store")
     job = seen.submit("live", [{"lr": n} for n in range(3)])
     with board(seen.url) as url:
-        tab = Tab(browser, url)
+        tab = tab_at(url)
         tab.page.goto(f"{url}#/sweep/live")
         tab.page.get_by_role("button", name="queued 3").wait_for()
         seen.claim(job, 1)
@@ -489,16 +487,16 @@ def test_runs_that_change_elsewhere_change_in_the_open_table(browser: Any, tmp_p
         tab.check()
 
 
-def test_run_changing_during_the_first_view_is_not_missed(browser: Any, tmp_path: Path) -> None:
+def test_run_changing_during_the_first_view_is_not_missed(tab_at: TabAt, tmp_path: Path) -> None:
     seen = Seen(tmp_path / "store")
     job = seen.submit("live", [{"lr": n} for n in range(3)])
     seen.claim(job, 1)
     seen.beat(job, 1, 1, 7, accuracy=0.5)
     with board(seen.url) as url:
-        first = Tab(browser, url)  # its stream keeps the server looking
+        first = tab_at(url)  # its stream keeps the server looking
         first.page.goto(f"{url}#/sweep/live")
         first.page.get_by_role("button", name="running 1").wait_for()
-        tab = Tab(browser, url)
+        tab = tab_at(url)
         answered: list[bool] = []
 
         def late(route: Any) -> None:
@@ -519,14 +517,13 @@ def test_run_changing_during_the_first_view_is_not_missed(browser: Any, tmp_path
         tab.page.get_by_role("button", name="done 1").wait_for()
         for one in (first, tab):
             one.check()
-            one.context.close()
 
 
-def test_long_table_gets_all_rows_after_the_first_ones(browser: Any, tmp_path: Path) -> None:
+def test_long_table_gets_all_rows_after_the_first_ones(tab_at: TabAt, tmp_path: Path) -> None:
     seen = Seen(tmp_path / "store")
     seen.submit("long", [{"lr": n} for n in range(6000)])
     with board(seen.url) as url:
-        tab = Tab(browser, url)
+        tab = tab_at(url)
         tab.page.goto(f"{url}#/sweep/long")
         tab.page.get_by_text("of 6,000 runs").wait_for()
         assert names(tab)[:3] == ["long/0", "long/1", "long/2"]  # none has its metric: by number
@@ -535,17 +532,16 @@ def test_long_table_gets_all_rows_after_the_first_ones(browser: Any, tmp_path: P
         tab.page.keyboard.press("End")
         tab.page.get_by_role("link", name="long/5999").wait_for()
         tab.check()
-        tab.context.close()
 
 
-def test_a_failed_run_is_queued_again_by_the_retry_button(browser: Any, tmp_path: Path) -> None:
+def test_a_failed_run_is_queued_again_by_the_retry_button(tab_at: TabAt, tmp_path: Path) -> None:
     seen = Seen(tmp_path / "store")
     job = seen.submit("again", [{"lr": 1}, {"lr": 2}])
     for index in (0, 1):
         seen.claim(job, index)
         seen.end(job, index, "failed", message="bad luck")
     with board(seen.url, HOSTLER_CACHE=str(tmp_path / "cache")) as url:
-        tab = Tab(browser, url)
+        tab = tab_at(url)
         tab.page.goto(f"{url}#/sweep/again")
         tab.page.locator(".grid .body .row .tick").first.click()
         tab.page.get_by_role("button", name="Retry").click()
@@ -557,5 +553,4 @@ def test_a_failed_run_is_queued_again_by_the_retry_button(browser: Any, tmp_path
         entries = control.entries_of(seen.store, RunKey("again", job.run_id(0)))
         assert entries[2]["kind"] == "reopen"
         assert entries[2]["by"] == "hostler ui"
-        tab.context.close()
     eventually(lambda: not workers_of(str(tmp_path / "cache")))

@@ -10,7 +10,7 @@ from urllib.parse import parse_qs
 import pytest
 
 from board_server import CALM, board
-from browser import Tab
+from browser import Tab, TabAt
 from golden_pictures import LOOKS, faults_of_page, tab_of
 from hostler.records.series.points import Point
 from search_store import BEGUN, search_store
@@ -19,7 +19,12 @@ from seen_world import HOSTILE, Seen
 pytestmark = [pytest.mark.real, pytest.mark.needs("chromium")]
 
 CURVES = "#/sweep/tpe-search/curves"
-SIZES = [pytest.param(1280, 800, id="1280"), pytest.param(390, 844, id="390")]
+WINDOWS = [  # each size and each theme once, and the rest in the long dose
+    pytest.param(1280, 800, "light", id="1280-light"),
+    pytest.param(1280, 800, "dark", id="1280-dark", marks=pytest.mark.soak),
+    pytest.param(390, 844, "light", id="390-light", marks=pytest.mark.soak),
+    pytest.param(390, 844, "dark", id="390-dark"),
+]
 COLOURS = """() => { const c = document.querySelector('.panel canvas'), found = new Set();
   const data = c.getContext('2d').getImageData(0, 0, c.width, c.height).data;
   for (let n = 0; n < data.length; n += 4)
@@ -306,7 +311,7 @@ def test_nonsense_in_the_address_is_as_if_it_were_absent(tab: Tab, address: str)
     assert tab.page.locator(".panel h2").all_inner_texts() == ["accuracy"]
 
 
-def test_curves_of_a_running_run_grow_by_themselves(browser: Any, tmp_path: Path) -> None:
+def test_curves_of_a_running_run_grow_by_themselves(tab_at: TabAt, tmp_path: Path) -> None:
     seen = Seen(tmp_path / "store")
     job = seen.submit("live", [{"lr": 1}])
     seen.claim(job, 0)
@@ -314,7 +319,7 @@ def test_curves_of_a_running_run_grow_by_themselves(browser: Any, tmp_path: Path
     seen.curve(job, 0, points[:3])
     seen.beat(job, 0, 1, 3, accuracy=3 / 9)
     with board(seen.url) as url:
-        tab = Tab(browser, url)
+        tab = tab_at(url)
         tab.page.goto(f"{url}#/sweep/live/curves")
         tab.page.get_by_text("1 curve, 3 points").wait_for()
         from hostler.records.series.metrics import MetricWriter
@@ -325,10 +330,9 @@ def test_curves_of_a_running_run_grow_by_themselves(browser: Any, tmp_path: Path
         seen.beat(job, 0, 2, 8, accuracy=8 / 9)
         tab.page.get_by_text("1 curve, 8 points").wait_for()
         tab.check()
-        tab.context.close()
 
 
-def test_hostile_names_of_metrics_and_parameters_are_text(browser: Any, tmp_path: Path) -> None:
+def test_hostile_names_of_metrics_and_parameters_are_text(tab_at: TabAt, tmp_path: Path) -> None:
     seen = Seen(tmp_path / "store")
     job = seen.submit("odd", [{HOSTILE: HOSTILE}, {HOSTILE: 2}], title=HOSTILE, metric=HOSTILE)
     for index in range(2):
@@ -336,7 +340,7 @@ def test_hostile_names_of_metrics_and_parameters_are_text(browser: Any, tmp_path
         values = [Point(step, BEGUN + step, {HOSTILE: step + index}) for step in range(5)]
         seen.end(job, index, "done", seen.curve(job, index, values))
     with board(seen.url) as url:
-        tab = Tab(browser, url)
+        tab = tab_at(url)
         tab.context.grant_permissions(["clipboard-read", "clipboard-write"])
         tab.page.goto(f"{url}#/sweep/odd/curves")
         tab.page.get_by_text("2 curves").wait_for()
@@ -352,11 +356,9 @@ def test_hostile_names_of_metrics_and_parameters_are_text(browser: Any, tmp_path
         tab.page.get_by_text("2 of 2 runs with a value").wait_for()
         tab.page.wait_for_timeout(500)
         tab.check()
-        tab.context.close()
 
 
-@pytest.mark.parametrize("theme", ["light", "dark"])
-@pytest.mark.parametrize(("width", "height"), SIZES)
+@pytest.mark.parametrize(("width", "height", "theme"), WINDOWS)
 def test_curves_fit_the_window_and_axe_is_content(
     browser: Any, address: str, width: int, height: int, theme: str
 ) -> None:

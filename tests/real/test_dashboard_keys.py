@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from board_server import board, names
-from browser import Tab
+from browser import Tab, TabAt
 from hostler.records.run import control
 from hostler.records.run.log import RunKey
 from seen_world import Seen
@@ -142,14 +141,14 @@ def test_code_of_other_runs_is_compared_by_keys(tab: Tab) -> None:
     assert tab.page.get_by_label("From", exact=True).input_value() != before
 
 
-def test_errors_are_opened_and_tried_again_by_keys(browser: Any, tmp_path: Path) -> None:
+def test_errors_are_opened_and_tried_again_by_keys(tab_at: TabAt, tmp_path: Path) -> None:
     seen = Seen(tmp_path / "store")
     job = seen.submit("one", [{"lr": n} for n in range(2)])
     for index in range(2):
         seen.claim(job, index)
         seen.end(job, index, "failed", message="too large" if index else "too small")
     with board(seen.url) as url:
-        tab = Tab(browser, url)
+        tab = tab_at(url)
         tab.page.goto(f"{url}#/errors")
         tab.page.get_by_text("too large").first.wait_for()
         second = tab.page.locator("details.error").nth(1)
@@ -168,7 +167,6 @@ def test_errors_are_opened_and_tried_again_by_keys(browser: Any, tmp_path: Path)
         run = RunKey("one", job.run_id(0))
         assert control.state_of(seen.store, run).state == "failed", "Escape is not yes"
         tab.check()
-        tab.context.close()
 
 
 def test_worker_leads_to_its_run_by_enter(tab: Tab) -> None:

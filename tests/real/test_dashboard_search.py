@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from board_server import CALM, board
-from browser import Tab
+from browser import Tab, TabAt
 from golden_pictures import LOOKS, faults_of_page, tab_of
 from search_store import ENDED, learned, search_store
 from seen_world import HOSTILE, Seen
@@ -184,10 +184,10 @@ def test_plots_of_a_search_are_copied(tab: Tab) -> None:
         assert HOSTILE not in text
 
 
-def test_running_search_grows_on_the_open_page(browser: Any, tmp_path: Path) -> None:
+def test_running_search_grows_on_the_open_page(tab_at: TabAt, tmp_path: Path) -> None:
     seen, job = search_store(tmp_path / "store")
     with board(seen.url) as url:
-        tab = Tab(browser, url)
+        tab = tab_at(url)
         tab.page.goto(f"{url}{SEARCH}")
         tab.page.get_by_text("56 of 60 runs with a value, 4 running").wait_for()
         axis(tab, "lr").focus()
@@ -202,19 +202,17 @@ def test_running_search_grows_on_the_open_page(browser: Any, tmp_path: Path) -> 
         assert label(tab, "History").startswith("History: 58 runs")
         assert axis(tab, "lr").get_attribute("aria-valuetext") != "all"  # what was kept stays so
         tab.check()
-        tab.context.close()
 
 
-def test_search_without_a_value_says_so(browser: Any, tmp_path: Path) -> None:
+def test_search_without_a_value_says_so(tab_at: TabAt, tmp_path: Path) -> None:
     seen = Seen(tmp_path / "store")
     seen.submit("new", [{"lr": 1}, {"lr": 2}])
     with board(seen.url) as url:
-        tab = Tab(browser, url)
+        tab = tab_at(url)
         tab.page.goto(f"{url}#/sweep/new/search")
         tab.page.get_by_text("no run has logged accuracy yet").wait_for()
         assert tab.faults() == []
         tab.check()
-        tab.context.close()
 
 
 @pytest.mark.parametrize(("medium", "size", "theme"), LOOKS)

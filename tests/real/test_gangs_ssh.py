@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from fleet_world import FleetWorld
+from fleet_world import FleetWorld, store_of
 from gang_world import TRAINS
 from sshhosts import LENT, Host, Hosts
 
@@ -19,7 +19,7 @@ pytestmark = [pytest.mark.real, pytest.mark.needs("sshd"), pytest.mark.needs("ss
 
 @pytest.fixture
 def lab(tmp_path: Path, hosts: Hosts) -> Iterator[FleetWorld]:
-    made = FleetWorld(tmp_path / "world", hosts, f"ssh://n1/tmp/{tmp_path.name}", HOSTLER_GRACE="15")
+    made = FleetWorld(tmp_path / "world", hosts, store_of(tmp_path.name), HOSTLER_GRACE="15")
     made.write("train.py", TRAINS)
     lent = [lend_torch(hosts[name]) for name in ("n2", "n3")]
     yield made

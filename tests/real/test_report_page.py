@@ -7,6 +7,9 @@ import os
 import shutil
 import subprocess
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -30,46 +33,70 @@ OUTSIDE = """width => [...document.querySelectorAll(".plot text")].filter((one) 
 }).map((one) => one.textContent)"""  # labels that the window cuts
 
 
-def made(seen: Seen, sweep: str) -> str:
+def written(seen: Seen, sweep: str, name: str) -> str:
     """A report's address on disk."""
-    path = seen.folder.parent / f"{sweep}.html"
+    path = seen.folder.parent / f"{name}.html"
     command = [sys.executable, "-m", "hostler", "report", sweep, "--store", seen.url, "-o", str(path)]
     env = {**os.environ, "PYTHONPATH": str(SOURCE)}
     subprocess.run(command, check=True, env=env, stdout=subprocess.DEVNULL)
     return path.as_uri()
 
 
-def opened(browser: Any, address: str, **options: Any) -> Tab:
+@cache
+def made(seen: Seen, sweep: str) -> str:
+    """The report of a sweep as it is, written once."""
+    return written(seen, sweep, sweep)
+
+
+@contextmanager
+def opened(browser: Any, address: str, **options: Any) -> Iterator[Tab]:
+    """A report in a window of its own."""
     tab = Tab(browser, "file:", **options)
-    tab.page.goto(address, timeout=300_000)
-    if tab.page.locator("#plot-0").count():
-        tab.page.locator("#plot-0").scroll_into_view_if_needed()
-        tab.page.locator("#plot-0 svg.main-svg").first.wait_for()
-    return tab
+    try:
+        tab.page.goto(address, timeout=300_000)
+        if tab.page.locator("#plot-0").count():
+            tab.page.locator("#plot-0").scroll_into_view_if_needed()
+            tab.page.locator("#plot-0 svg.main-svg").first.wait_for()
+        yield tab
+    finally:
+        tab.context.close()
+
+
+@pytest.fixture(scope="module")
+def light(browser: Any, seen: Seen) -> Iterator[Tab]:
+    """For tests that look, or whose own traces do not bother the next: its plots take seconds."""
+    with opened(browser, made(seen, "cifar-grid"), color_scheme="light") as tab:
+        yield tab
+
+
+@pytest.fixture(scope="module")
+def dark(browser: Any, seen: Seen) -> Iterator[Tab]:
+    with opened(browser, made(seen, "cifar-grid"), color_scheme="dark") as tab:
+        yield tab
 
 
 def test_page_opens_from_disk_with_plots_table_errors_and_best(browser: Any, seen: Seen) -> None:
     best = sweeps.load(seen.store, "cifar-grid").run_id(21)
     seen.store.put(layout.output_commit(best, 1), b"{}")
-    address = made(seen, "cifar-grid")
+    address = written(seen, "cifar-grid", "pulled")
     seen.store.delete(layout.output_commit(best, 1))  # the pictures of other tests do not show it
-    tab = opened(browser, address, color_scheme="light", offline=True)
-    plots = tab.page.locator(".plot").count()
-    assert plots >= 9
-    for n in range(plots):
-        tab.page.locator(f"#plot-{n}").scroll_into_view_if_needed()
-        tab.page.locator(f"#plot-{n} svg.main-svg").first.wait_for()
-    text = tab.page.inner_text("main")
-    assert "hostler pull cifar-grid/21" in text
-    assert "CUDA out of memory" in text
-    assert 'File "train.py", line 7' in text
-    assert "36 of 36 runs" in text
-    tab.check()
-    assert tab.faults() == []
+    with opened(browser, address, color_scheme="light", offline=True) as tab:
+        plots = tab.page.locator(".plot").count()
+        assert plots >= 9
+        for n in range(plots):
+            tab.page.locator(f"#plot-{n}").scroll_into_view_if_needed()
+            tab.page.locator(f"#plot-{n} svg.main-svg").first.wait_for()
+        text = tab.page.inner_text("main")
+        assert "hostler pull cifar-grid/21" in text
+        assert "CUDA out of memory" in text
+        assert 'File "train.py", line 7' in text
+        assert "36 of 36 runs" in text
+        tab.check()
+        assert tab.faults() == []
 
 
-def test_plots_zoom_and_the_table_filters_and_sorts(browser: Any, seen: Seen) -> None:
-    tab = opened(browser, made(seen, "cifar-grid"))
+def test_plots_zoom_and_the_table_filters_and_sorts(light: Tab) -> None:
+    tab = light
     tab.page.locator("#plot-1").scroll_into_view_if_needed()
     drag = tab.page.locator("#plot-1 .nsewdrag").bounding_box()
     axis = "document.getElementById('plot-1').layout.xaxis.range"
@@ -82,17 +109,19 @@ def test_plots_zoom_and_the_table_filters_and_sorts(browser: Any, seen: Seen) ->
     tab.page.get_by_label("Filter runs").fill("resnet50 done")
     tab.page.get_by_text("15 of 36 runs").wait_for()
     assert tab.page.locator("#runs tbody tr").first.inner_text().startswith("cifar-grid/21")
+    tab.page.get_by_label("Filter runs").fill("")
+    tab.page.get_by_text("36 of 36 runs").wait_for()
     tab.check()
 
 
 @pytest.mark.parametrize("sweep", ["odd-values", "empty"])
 def test_hostile_odd_and_absent_values_are_shown_and_never_run(browser: Any, seen: Seen, sweep: str) -> None:
-    tab = opened(browser, made(seen, sweep), color_scheme="dark")
-    tab.page.get_by_text("of 4 runs" if sweep == "odd-values" else "0 of 0 runs").first.wait_for()
-    if sweep == "odd-values":
-        assert "<script>window.pwned=1</script>" in tab.page.inner_text("main")
-    tab.check()
-    assert tab.faults() == []
+    with opened(browser, made(seen, sweep), color_scheme="dark") as tab:
+        tab.page.get_by_text("of 4 runs" if sweep == "odd-values" else "0 of 0 runs").first.wait_for()
+        if sweep == "odd-values":
+            assert "<script>window.pwned=1</script>" in tab.page.inner_text("main")
+        tab.check()
+        assert tab.faults() == []
 
 
 @pytest.mark.parametrize(("medium", "size", "theme"), LOOKS)
@@ -110,8 +139,8 @@ def test_page_fits_is_axe_clean_and_looks_as_before(
     tab.context.close()
 
 
-def test_conclusion_is_first_and_the_best_run_is_starred(browser: Any, seen: Seen) -> None:
-    tab = opened(browser, made(seen, "cifar-grid"))
+def test_conclusion_is_first_and_the_best_run_is_starred(light: Tab) -> None:
+    tab = light
     assert tab.page.locator("header .lead").inner_text() == (
         "lr=0.01, model=resnet50 reaches accuracy 0.9681 after 40 epochs; lr explains 57 %; "
         "2 of 36 failed and 2 diverged."
@@ -123,8 +152,8 @@ def test_conclusion_is_first_and_the_best_run_is_starred(browser: Any, seen: See
     assert tab.page.locator("time").get_attribute("title").startswith("20")
 
 
-def test_numbers_of_the_page_follow_the_rule_of_the_terminal(browser: Any, seen: Seen) -> None:
-    tab = opened(browser, made(seen, "cifar-grid"))
+def test_numbers_of_the_page_follow_the_rule_of_the_terminal(light: Tab) -> None:
+    tab = light
     values = [
         0.96834,
         0.00163,
@@ -156,10 +185,10 @@ def test_numbers_of_the_page_follow_the_rule_of_the_terminal(browser: Any, seen:
     assert len(points) > 20 and len(set(points)) == 1, "decimal points stand under each other"
 
 
-def test_paper_has_no_toolbars_and_no_plot_on_two_pages(browser: Any, seen: Seen, tmp_path: Path) -> None:
+def test_paper_has_no_toolbars_and_no_plot_on_two_pages(dark: Tab, tmp_path: Path) -> None:
     if shutil.which("pdftotext") is None:
         servers.missing("pdftotext is not installed")
-    tab = opened(browser, made(seen, "cifar-grid"), color_scheme="dark")
+    tab = dark
     tab.page.pdf(path=str(tmp_path / "r.pdf"), format="A4")
     text = subprocess.run(
         ["pdftotext", "-layout", "r.pdf", "-"], cwd=tmp_path, check=True, capture_output=True, text=True
@@ -177,11 +206,12 @@ def test_paper_has_no_toolbars_and_no_plot_on_two_pages(browser: Any, seen: Seen
     assert "Filter" not in text
     tab.page.emulate_media(media="print")
     assert tab.page.locator(".modebar").first.is_hidden() and tab.page.locator(".bar").is_hidden()
+    tab.page.emulate_media(media="screen")
     tab.check()
 
 
-def test_ink_on_paper_stays_dark_whatever_the_screen_had(browser: Any, seen: Seen) -> None:
-    tab = opened(browser, made(seen, "cifar-grid"), color_scheme="dark")
+def test_ink_on_paper_stays_dark_whatever_the_screen_had(dark: Tab) -> None:
+    tab = dark
     ink = "getComputedStyle(document.querySelector('#plot-0 .xtick text')).fill"
     assert tab.page.evaluate(ink) == "rgb(223, 229, 229)"
     tab.page.evaluate("dispatchEvent(new Event('beforeprint'))")

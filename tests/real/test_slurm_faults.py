@@ -88,13 +88,15 @@ def test_time_limit_saves_the_run_requeues_it_and_continues_it(here: SlurmWorld)
 
 
 def test_weights_are_exact_after_the_time_limit(here: SlurmWorld, tmp_path: Path) -> None:
-    given = {"STEPS": "120", "PACE": "0.15"}  # 18 seconds, and the task has ten
+    given = {"STEPS": "60", "PACE": "0.05", "HOLD": "30"}
     job = here.world.submit(TRAINS, env=given, checkpoint=Checkpointing(every=0.3))
-    fleet = here.fleet(1, time=300.0)
+    fleet = here.fleet(1, time=300.0)  # ten seconds of ours
     here.start(fleet, job)
+    here.until(lambda: here.world.state(job).attempts > 1, 120)
+    here.world.mark(f"go-{job.run_id(0)}").touch()
     here.until_gone(fleet, 240)
-    assert here.states(job) == ["done"] and here.world.state(job).attempts > 1
-    alone = {**os.environ, "STEPS": "120", "HOSTLER_CHECKPOINT_DIR": str(tmp_path)}
+    assert here.states(job) == ["done"]
+    alone = {**os.environ, "STEPS": "60", "HOSTLER_CHECKPOINT_DIR": str(tmp_path)}
     undisturbed = subprocess.run([sys.executable, "-c", TRAINS], env=alone, capture_output=True, text=True)
     [wanted] = [line for line in undisturbed.stdout.splitlines() if line.startswith("weights")]
     assert [line for line in here.world.log(job).splitlines() if line.startswith("weights")] == [wanted]
@@ -172,19 +174,23 @@ def cancel(site: Cluster, task: str) -> None:
 
 def preempt(site: Cluster, task: str) -> None:
     urgent = ["--partition=urgent", "--nodes=2", "--exclusive", "--wrap=sleep 1", "--output=/dev/null"]
-    site.run("sbatch", "--wait", *urgent)
+    site.run("sbatch", *urgent)
 
 
 def let_time_pass(site: Cluster, task: str) -> None:
     """Until the time limit: LIMIT is half a minute of ours."""
 
 
-ENDS = pytest.mark.parametrize(
-    ("end", "words"), [(cancel, "cancelled"), (preempt, "preempted"), (let_time_pass, "timeout")]
-)
+ENDS = {cancel: "cancelled", preempt: "preempted", let_time_pass: "timeout"}
 
 
-@ENDS
+def each_end(*now: object) -> pytest.MarkDecorator:
+    """These now, and the others in the long dose."""
+    cells = [pytest.param(end, ENDS[end], marks=[] if end in now else pytest.mark.soak) for end in ENDS]
+    return pytest.mark.parametrize(("end", "words"), cells)
+
+
+@each_end(preempt, let_time_pass)
 def test_lost_run_says_how_its_frozen_task_was_ended(
     here: SlurmWorld, site: Cluster, end: Callable[[Cluster, str], None], words: str
 ) -> None:
@@ -291,7 +297,7 @@ def by_sacct(site: Cluster) -> Callable[[Sequence[str]], str | None]:
 
 
 @pytest.mark.timeout(600)
-@ENDS
+@each_end(cancel)
 def test_accounting_says_how_a_frozen_task_was_ended(
     strictly: SlurmWorld, end: Callable[[Cluster, str], None], words: str
 ) -> None:

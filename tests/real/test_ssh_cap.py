@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from fleet_world import FleetWorld
+from fleet_world import FleetWorld, store_of
 from sshhosts import Hosts
 
 pytestmark = [pytest.mark.real, pytest.mark.needs("sshd"), pytest.mark.needs("ssh")]
@@ -16,7 +16,7 @@ CAP = {"HOSTLER_CAP_MARGIN": "1", "HOSTLER_ACCOUNT": "0.5"}
 
 @pytest.fixture
 def lab(tmp_path: Path, hosts: Hosts) -> Iterator[FleetWorld]:
-    made = FleetWorld(tmp_path / "world", hosts, f"ssh://n1/tmp/{tmp_path.name}", **CAP)
+    made = FleetWorld(tmp_path / "world", hosts, store_of(tmp_path.name), **CAP)
     yield made
     made.hang_up()
     made.close()

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from fleet_world import FleetWorld
+from fleet_world import FleetWorld, store_of
 from sshhosts import Hosts, wait_until
 
 pytestmark = [
@@ -24,7 +24,7 @@ pytestmark = [
 
 @pytest.fixture
 def lab(tmp_path: Path, hosts: Hosts) -> Iterator[FleetWorld]:
-    made = FleetWorld(tmp_path / "world", hosts, f"ssh://n1/tmp/{tmp_path.name}")
+    made = FleetWorld(tmp_path / "world", hosts, store_of(tmp_path.name))
     yield made
     made.hang_up()
     made.close()

@@ -8,6 +8,7 @@ from __future__ import annotations
 import gc
 import io
 import os
+import signal
 import sys
 from importlib import import_module
 from keyword import iskeyword
@@ -187,7 +188,9 @@ def main() -> None:
             stream.reconfigure(errors="backslashreplace")  # names of files may be no text
     if sys.argv[1:2] != ["train"] and not env.completing():  # with train the person's own code prints
         terminal.guard()
-    sys.exit(_main())
+    code = _main()
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # a second Ctrl-C changes nothing any more
+    sys.exit(code)
 
 
 def _main() -> int:

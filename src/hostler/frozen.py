@@ -8,7 +8,7 @@ made gets an initializer of its own then: the standard library's, which takes le
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
@@ -27,8 +27,8 @@ def _made(cls: type) -> type:
     cls.__doc__ = cls.__doc__ or cls.__name__  # else a signature is looked for, which takes long
     made: Any = dataclasses.dataclass(init=False, repr=False, eq=False)(cls)
     rows = dataclasses.fields(made)
-    compared = [row.name for row in rows if row.compare]
-    values = attrgetter(*compared) if compared else _nothing
+    values = _getter(row.name for row in rows if row.compare)
+    hashed = _getter(row.name for row in rows if (row.compare if row.hash is None else row.hash))
     shown = [row.name for row in rows if row.repr]
 
     def same(self: Any, other: object) -> bool:
@@ -39,7 +39,7 @@ def _made(cls: type) -> type:
 
     own = vars(cls)
     made.__init__ = _initializer(made, rows)
-    made.__eq__, made.__hash__ = own.get("__eq__", same), lambda self: hash(values(self))
+    made.__eq__, made.__hash__ = own.get("__eq__", same), lambda self: hash(hashed(self))
     made.__repr__ = own.get("__repr__", show)
     made.__setattr__ = made.__delattr__ = _refuse
     return cls
@@ -84,8 +84,9 @@ def _written_out(rows: tuple[dataclasses.Field[Any], ...]) -> Any:
     return dataclasses.make_dataclass("Model", again, frozen=True, repr=False, eq=False).__init__  # type: ignore[misc]
 
 
-def _nothing(made: Any) -> tuple[()]:
-    return ()
+def _getter(names: Iterable[str]) -> Callable[[Any], Any]:
+    found = tuple(names)
+    return attrgetter(*found) if found else lambda made: ()
 
 
 def _refuse(self: Any, name: str, value: Any = None) -> None:

@@ -104,6 +104,12 @@ class Empty:
     pass
 
 
+@frozen.dataclass(frozen=True)
+class Hashed:
+    a: int
+    b: dict[str, int] = field(default_factory=dict, hash=False)
+
+
 def test_the_hundredth_object_is_as_the_first() -> None:
     made = [Counted(number % 2, c={"x": 1}) for number in range(2 * frozen.MANY)]
     assert all(
@@ -118,6 +124,10 @@ def test_the_hundredth_object_is_as_the_first() -> None:
         made[-1].a = 2  # type: ignore[misc]
     with pytest.raises(TypeError):
         Counted()  # type: ignore[call-arg]
+
+
+def test_field_that_is_not_hashed_is_still_compared() -> None:
+    assert hash(Hashed(1, {"x": 1})) == hash(Hashed(1)) and Hashed(1, {"x": 1}) != Hashed(1)
 
 
 def test_class_without_fields_has_equal_objects() -> None:

@@ -11,6 +11,7 @@ import pytest
 
 from hostler.backends.project_file import load_project
 from hostler.cli.run import targeted
+from hostler.cli.run import wish as wishes
 from hostler.errors import UsageError
 from hostler.records.sweep import measured_rates, sweeps, target
 from hostler.records.sweep.measured_rates import MeasuredRate
@@ -103,7 +104,7 @@ def test_fleets_that_count_in_another_way_are_sized(
     (tmp_path / "hostler.yaml").write_text(json.dumps({**given, "fleets": fleets}))
     store = open_store(str(tmp_path / ".hostler"))
     job = Job("grid", ("python", "train.py"), resources=Resources(nodes=2))
-    wish = targeted.sweep_target("4d", None, run_time="1h")
+    wish = wishes.sweep_target("4d", None, run_time="1h")
     project = load_project(tmp_path / "hostler.yaml")
     assert wish is not None
     found = targeted.targeted(store, project, store.url, "lab", job, 12, wish, apart=False)
@@ -157,11 +158,11 @@ def test_file_without_under_keeps_the_money_of_the_one_before(typed: Type, tmp_p
 def test_money_of_a_wish_is_the_budget_of_its_sweep() -> None:
     job = Job("grid", ("python",), budget=Budget(cost=20.0))
     for under, cost in ((50.0, 20.0), (5.0, 5.0), (None, 20.0)):
-        wish = targeted.sweep_target("6h", under, now=NOW)
-        assert wish is not None and targeted.capped(job, wish).budget.cost == cost
+        wish = wishes.sweep_target("6h", under, now=NOW)
+        assert wish is not None and wishes.capped(job, wish).budget.cost == cost
 
 
 def test_deadline_a_minute_ago_has_passed() -> None:
     past = (NOW - timedelta(minutes=1)).strftime("today %H:%M")
     with pytest.raises(UsageError, match="1m ago"):
-        targeted.sweep_target(past, None, now=NOW)
+        wishes.sweep_target(past, None, now=NOW)

@@ -17,7 +17,7 @@ from hostler.cli import here
 from hostler.cli.machines import down
 from hostler.cli.run import pricing
 from hostler.cli.run.fleet_pick import fleet_names
-from hostler.cli.run.targeted import kept
+from hostler.cli.run.wish import kept
 from hostler.cli.terminal import output
 from hostler.cli.terminal.ask import ask
 from hostler.errors import HostlerError, UsageError

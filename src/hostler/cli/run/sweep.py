@@ -8,11 +8,10 @@ import tempfile
 import time
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from hostler.analysis.live_folder import LiveFolder
 from hostler.backends import registry
 from hostler.backends.base import Backend, Launch
 from hostler.backends.project_file import load_sweep
@@ -21,7 +20,7 @@ from hostler.cli.look import wait
 from hostler.cli.run import forecast, pricing
 from hostler.cli.run.fleet_pick import chosen_launcher
 from hostler.cli.run.pricing import Outlay
-from hostler.cli.run.targeted import SweepTarget, Targeted, capped, kept, sweep_target, targeted
+from hostler.cli.run.wish import SweepTarget, capped, kept, sweep_target
 from hostler.cli.terminal import halted, output
 from hostler.cli.terminal.ask import ask, ask_text, asked
 from hostler.errors import UsageError
@@ -49,6 +48,10 @@ from hostler.spec.units import counted, show_duration
 from hostler.store import Store
 from hostler.store.registry import open_store
 from hostler.train.fused.offer import offered
+
+if TYPE_CHECKING:
+    from hostler.analysis.live_folder import LiveFolder
+    from hostler.cli.run.targeted import Targeted
 
 TRIAL = 60.0  # seconds a trial may take to show a sign of life
 
@@ -165,6 +168,8 @@ def _drafted(file: Path, store_url: str | None, words: _Words, *, settle: bool) 
     job, wish = (job, wish) if words.overwrite else kept(store, job, wish)
     found = preview.look(store, job, code_mark(store, given.project, [job.file]), anew=words.overwrite)
     if wish is not None:
+        from hostler.cli.run.targeted import targeted  # brings the simulator
+
         apart = script or not words.starts
         aim = targeted(store, given.project, url, on, job, found.open, wish, apart=apart)
         workers = aim.workers.prepared(store)
@@ -299,10 +304,16 @@ def _start(
     click.echo(f"hostler: {name}\n  hostler status --watch {name}\n  hostler best {name}", err=True)
 
 
+def _live_folder(store: Store, job: Job, results: str) -> LiveFolder:
+    from hostler.analysis.live_folder import LiveFolder  # brings numpy
+
+    return LiveFolder(store, job, Path(results), say=output.saying())
+
+
 def _wait(store: Store, job: Job, results: str, quiet: bool) -> int:
     """Wait for all runs; the folder that another tool's file names for them is kept up to date meanwhile."""
     say = output.saying()
-    live = LiveFolder(store, job, Path(results), say=say) if results else None
+    live = _live_folder(store, job, results) if results else None
 
     def look() -> list[Row]:
         return live.update() if live else rows(store, [job.name], say=say)

@@ -2,61 +2,33 @@
 
 from __future__ import annotations
 
-import math
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 
-import click
-
 from hostler.backends.base import Named
 from hostler.cli.run.fleet_pick import fleet_names
+from hostler.cli.run.wish import SweepTarget
 from hostler.errors import UsageError
 from hostler.fleet.launcher import Launcher, sweep_launcher
 from hostler.frozen import dataclass
 from hostler.records import project as projects
 from hostler.records.run import heartbeats
-from hostler.records.sweep import sweeps, target
 from hostler.records.sweep.target import Target
 from hostler.settings import Timing
-from hostler.simulate import times
 from hostler.simulate.fleets import Setting, teams
 from hostler.simulate.study import Study, StudyOptions, seeds_for, study
 from hostler.simulate.target_choice import Choice, SizedFleet, boot_of, choose, comparable, sizes
-from hostler.simulate.times import VaryingSeconds
-from hostler.spec.job import Budget, Job
-from hostler.spec.moments import LIKE, moment
+from hostler.spec.job import Job
 from hostler.spec.project import Project
-from hostler.spec.units import counted, show_duration, show_money
+from hostler.spec.units import counted, show_money
 from hostler.store import Store
 
 LONGER = 1.2  # times the time there is: the launch ends then, whether or not the sweep is done
 MORE = 2  # times its workers: the most that it may grow to
 NO_PRICE = "its cost is not known; set `price:`, the price of one worker for an hour"
-FOREVER = 30 * 86400.0  # seconds of a sweep that is only to be cheap
-
-
-@dataclass(frozen=True)
-class SweepTarget:
-    """What a person wants of the whole: done by a moment, for at most so much."""
-
-    by: datetime | None
-    under: float | None
-    now: datetime
-    rates: tuple[str, ...] = ()
-    run_time: VaryingSeconds | None = None
-
-    @property
-    def seconds(self) -> float:
-        return (self.by - self.now).total_seconds() if self.by else FOREVER
-
-    @property
-    def words(self) -> str:
-        parts = [f"by {self.by:%a %H:%M}" if self.by else ""]
-        parts += [f"under {show_money(self.under)}" if self.under is not None else ""]
-        return " and ".join(filter(None, parts))
 
 
 @dataclass(frozen=True)
@@ -66,61 +38,6 @@ class Targeted:
     workers: Launcher
     target: Target
     lines: tuple[str, ...]
-
-
-def sweep_target(
-    by: str | None,
-    under: float | None,
-    preempt: Sequence[str] = (),
-    run_time: str | None = None,
-    now: datetime | None = None,
-) -> SweepTarget | None:
-    """UsageError for a moment that has passed, or is none; None where nothing is asked for."""
-    if by is None and under is None:
-        if preempt or run_time:
-            raise UsageError(
-                "--preempt and --run-time are for --by and --under", hint="hostler simulate has them"
-            )
-        return None
-    now = now or datetime.now().astimezone()
-    try:
-        when = moment(by, now) if by is not None else None
-    except ValueError as error:
-        raise UsageError(f"--by: {error}", hint=LIKE) from None
-    if when is not None and when <= now:
-        ago = show_duration(round((now - when).total_seconds()))
-        raise UsageError(f"--by {by}: that was {ago} ago", hint=LIKE)
-    if under is not None and not 0 < under < math.inf:
-        raise UsageError(
-            f"--under {under:g}: the money must be above 0, and a number", hint="for example --under 50"
-        )
-    length = times.times(run_time, "--run-time") if run_time else None
-    return SweepTarget(when, under, now, tuple(preempt), length)
-
-
-def capped(job: Job, wish: SweepTarget | None) -> Job:
-    """The job with the money as its budget: every launch for it keeps that."""
-    if wish is None or wish.under is None:
-        return job
-    own = job.budget.cost
-    cost = wish.under if own is None else min(own, wish.under)
-    budget: Budget = replace(job.budget, cost=cost)
-    return replace(job, budget=budget)
-
-
-def kept(store: Store, job: Job, wish: SweepTarget | None) -> tuple[Job, SweepTarget | None]:
-    """Job and wish with the money that an earlier `--under` has set as the sweep's budget; only another
-    `--under` changes it."""
-    found = target.newest(store, job.name)
-    money = found[1].under if found else None
-    if money is None or (wish and wish.under is not None) or not sweeps.is_there(store, job.name):
-        return job, wish
-    own = job.budget.cost
-    if sweeps.load(store, job.name).budget.cost != money or (own is not None and own <= money):
-        return job, wish
-    click.echo(f"hostler: {job.name} keeps the {show_money(money)} of --under; --under changes it", err=True)
-    job = replace(job, budget=replace(job.budget, cost=money))
-    return job, replace(wish, under=money) if wish else None
 
 
 def targeted(

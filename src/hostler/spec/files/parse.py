@@ -157,7 +157,8 @@ Git = Annotated[project.GitSource, BeforeValidator(entries.git_source), WithJson
 
 
 class _Table(BaseModel):
-    model_config = ConfigDict(strict=True, extra="forbid", frozen=True)
+    # Built when a file has such a table: those of fleets and data are in few.
+    model_config = ConfigDict(strict=True, extra="forbid", frozen=True, defer_build=True)
 
     @model_validator(mode="before")
     @classmethod

@@ -52,7 +52,7 @@ TRACEBACK = "Traceback (most recent call last)"
 
 
 class FunctionJob(Future[Any]):
-    """One call: a future whose result comes from a run."""
+    """A call: a future whose result comes from a run."""
 
     def __init__(self, executor: Executor, function: Callable[..., Any], params: Mapping[str, Any]) -> None:
         super().__init__()
@@ -179,7 +179,7 @@ class Executor:
         self._thread: threading.Thread | None = None
 
     def submit(self, function: Callable[..., Any], /, *args: Any, **keywords: Any) -> FunctionJob:
-        """One call; its job at once."""
+        """Submit a call; its job comes at once."""
         [job] = self._add(function, [_params(function, args, keywords)])
         return job
 

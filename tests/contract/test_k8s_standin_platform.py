@@ -126,7 +126,7 @@ def test_killed_pod_ends_with_137_as_if_out_of_memory(stand_in: StandIn) -> None
     assert stand_in.job()["status"]["failed"] == 1
 
 
-def test_pod_over_its_disk_limit_is_evicted_in_the_kubelets_words(stand_in: StandIn) -> None:
+def test_pod_over_its_disk_limit_is_evicted_by_the_kubelet(stand_in: StandIn) -> None:
     stand_in.create(job(SLEEP, backoffLimitPerIndex=1, podFailurePolicy=IGNORE))
     (first,) = stand_in.running(1)
     stand_in.said(first, "up")

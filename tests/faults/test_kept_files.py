@@ -323,7 +323,7 @@ if first:
 """
 
 
-def test_file_that_a_script_appends_to_is_whole_after_a_resume(world: World) -> None:
+def test_file_that_a_script_appends_to_is_whole_when_resumed(world: World) -> None:
     """Rows after the checkpoint are there twice, as after a rerun by hand. A file of the code begins anew,
     and a folder that the script makes is not there before it."""
     world.file("table.csv", "of the code\n")
@@ -347,7 +347,7 @@ def test_attempt_that_begins_anew_gets_no_files_back(world: World) -> None:
     assert pulled(world, job) == {"log.csv": f"{world.state(job).attempt}\n"}
 
 
-def test_checkpoints_in_the_working_folder_are_told_of_at_a_resume(world: World) -> None:
+def test_checkpoints_in_the_working_folder_are_named_at_resume(world: World) -> None:
     job = world.submit(
         HEAD + "put('checkpoints/model.pt', 'w'); time.sleep(0.2)\nattempt == 1 and os.kill(os.getpid(), 9)"
     )

@@ -183,7 +183,7 @@ def test_readers_and_a_new_start_at_once_double_nothing(scripts: Scripts) -> Non
     assert scripts.curve(row, "loss") == [(n, n + 1.0) for n in range(30)]
 
 
-def test_reader_killed_while_it_delivers_leaves_the_rest_to_the_next(scripts: Scripts) -> None:
+def test_reader_killed_while_delivering_leaves_the_rest_to_the_next(scripts: Scripts) -> None:
     die(scripts)
     for delay in (0.05, 0.2, 0.4):
         reader = begin(scripts, "-m", "hostler", "status")

@@ -201,7 +201,7 @@ def test_tracebacks_name_the_users_files_in_failure_and_log(world: World) -> Non
     assert all(frame in world.log(job) for frame in frames) and "/runs/" not in world.log(job)
 
 
-def test_richs_box_is_no_message_and_its_paths_are_the_users(world: World) -> None:
+def test_box_of_rich_is_left_out_and_paths_are_the_users(world: World) -> None:
     pytest.importorskip("rich")
     job = world.submit(
         "from rich.traceback import install\ninstall(show_locals=True)\ndef f(x):\n  len(x)\nf(1)\n"

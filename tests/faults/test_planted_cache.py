@@ -74,7 +74,7 @@ def test_code_changed_in_the_cache_is_not_run(world: World) -> None:
 
 @as_root
 @pytest.mark.parametrize("open_root", [True, False])
-def test_planted_hostler_is_not_run_by_a_worker_from_a_zip(tmp_path: Path, open_root: bool) -> None:
+def test_worker_from_a_zip_does_not_run_a_planted_hostler(tmp_path: Path, open_root: bool) -> None:
     packed, cache = tmp_path / "library.zip", tmp_path / "cache"
     packed.write_bytes(parcel().data)
     cache.mkdir()

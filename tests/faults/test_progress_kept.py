@@ -88,7 +88,7 @@ def killed_by_turns() -> list[Any]:
 
 
 @pytest.mark.parametrize(("style", "victim"), killed_by_turns())
-def test_kill_in_the_first_ten_seconds_keeps_saves_of_every_half_second(
+def test_kill_in_ten_seconds_keeps_saves_of_every_half_second(
     style: str, victim: str, tmp_path: Path
 ) -> None:
     """With the resting time and the `every` of real runs."""

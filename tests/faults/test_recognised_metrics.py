@@ -29,7 +29,7 @@ print("epoch 1 | val_loss=0.12")
 TOLD = "metrics read from the output: loss"
 
 
-def test_printed_bar_becomes_a_curve_and_the_log_says_so_once(world: World) -> None:
+def test_printed_bar_becomes_a_curve_and_is_said_once(world: World) -> None:
     job = world.submit(BAR)
     world.work()
     assert world.curve(job, "loss") == [(n, round(1 / n, 4)) for n in range(1, 21)]

@@ -131,9 +131,7 @@ FEW = tuple(zip(HABITS, (RUN, TOGETHER, WORKER) * 3, strict=False))
 
 @pytest.mark.timeout(300)
 @pytest.mark.parametrize("habit, victim", FEW)
-def test_saves_of_every_half_second_survive_a_kill_in_ten_seconds(
-    habit: str, victim: str, tmp_path: Path
-) -> None:
+def test_saves_of_every_half_second_survive_an_early_kill(habit: str, victim: str, tmp_path: Path) -> None:
     """With the resting time and the `every` of real runs."""
     survive(tmp_path, habit, victim, 0, kills=1)
 

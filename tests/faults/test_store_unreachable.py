@@ -146,7 +146,7 @@ def ends_clearly(made: Farm, why: str) -> None:
     assert made.processes() == {} and "Traceback" not in made.said()
 
 
-def test_bucket_deleted_under_a_run_ends_its_worker_after_a_lease(
+def test_deleted_bucket_ends_its_worker_after_a_lease(
     tmp_path: Path, seaweed_store_url: str, seaweed_url: str
 ) -> None:
     client = boto3.client("s3", endpoint_url=seaweed_url)
@@ -170,9 +170,7 @@ def test_bucket_deleted_under_a_run_ends_its_worker_after_a_lease(
         ends_clearly(made, "the bucket does not exist")
 
 
-def test_store_that_becomes_read_only_ends_its_worker_within_the_bound(
-    tmp_path: Path, small_disk: Path
-) -> None:
+def test_store_turned_read_only_ends_its_worker_in_time(tmp_path: Path, small_disk: Path) -> None:
     with farm(str(small_disk / "store"), tmp_path, {"HOSTLER_DISK_MIN": "0"}, storeless=4.0) as made:
         (made.code / "steps.py").write_text(SCRIPT)
         job = made.submit(Job(name="steps", command=(sys.executable, "steps.py"), **often()))  # type: ignore[arg-type]

@@ -117,7 +117,7 @@ def kill(pid: int, folder: Path, newest: Callable[[Path], int], rng: random.Rand
 
 @pytest.mark.timeout(400)
 @pytest.mark.parametrize("name", ALL)
-def test_callback_killed_under_a_worker_goes_on_from_its_newest_checkpoint(name: str, tmp_path: Path) -> None:
+def test_callback_killed_under_a_worker_resumes_its_newest_checkpoint(name: str, tmp_path: Path) -> None:
     script, newest = ALL[name]
     world = World(tmp_path / "world")
     world.quick(settle=2.0)

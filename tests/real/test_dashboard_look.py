@@ -103,7 +103,7 @@ def test_numbers_durations_and_dates_read_by_one_rule(tab: Tab) -> None:
     ]
 
 
-def test_decimal_points_stand_under_each_other_with_the_full_value_on_hover(tab: Tab) -> None:
+def test_decimal_points_are_aligned_and_hovering_shows_full_values(tab: Tab) -> None:
     tab.go(*PAGES["runs"])
     cells = tab.page.locator(f"{ROW} .cell.num:has(.frac:not(:empty))")
     places = cells.evaluate_all(
@@ -193,7 +193,7 @@ def test_paused_by_pruner_is_grey_and_nan_is_marked(tab: Tab) -> None:
     assert tab.page.locator(f"{ROW} .odd").inner_text() == "NaN"
 
 
-def test_filter_that_cannot_be_read_says_so_and_keeps_the_table(tab: Tab) -> None:
+def test_unreadable_filter_says_so_and_keeps_the_table(tab: Tab) -> None:
     tab.go(*PAGES["runs"])
     box = tab.page.get_by_label("Filter runs")
     for typed, said in UNREADABLE.items():
@@ -353,7 +353,7 @@ def test_worker_shows_its_place_its_age_and_what_it_uses(tab: Tab) -> None:
     assert "waits for a run" in tab.page.locator(".worker", has_text="gpu-0").inner_text()
 
 
-def test_run_page_has_files_attempts_use_and_a_command_to_copy(tab: Tab, seen: Seen) -> None:
+def test_run_page_has_files_attempts_use_and_its_command(tab: Tab, seen: Seen) -> None:
     tab.context.grant_permissions(["clipboard-read", "clipboard-write"])
     tab.go(f"#/run/{job_of(seen, 'survivor').run_id(0)}", "epoch 90 of 90")
     tiles = tab.page.locator(".tile").all_inner_texts()

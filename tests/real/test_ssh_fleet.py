@@ -232,7 +232,7 @@ def test_launch_on_hosts_without_the_store_fails_and_says_why(lab: FleetWorld) -
     lab.quiet()
 
 
-def test_status_does_not_call_the_run_of_a_silent_host_running(lab: FleetWorld) -> None:
+def test_run_of_a_silent_host_is_not_called_running(lab: FleetWorld) -> None:
     lab.project(hosts=("n2",))
     lab.submit(1, steps=10, nap=0.02)
     lab.hold("n2")

@@ -36,7 +36,7 @@ _TURN = re.compile(r"(?<![a-z0-9])(a|b|even|odd|ping|pong)(?![a-z0-9])", re.IGNO
 
 @dataclass
 class Slot:
-    """What was seen of one file of each save."""
+    """Looks at one file of each save."""
 
     since: int  # the look that saw it first
     is_part: bool  # its number may be that of a part: it cannot tell one save from the next

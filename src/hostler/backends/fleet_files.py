@@ -48,7 +48,7 @@ class Section:
 
 
 def discovered(name: str) -> Discovery | None:
-    """What a platform finds on this machine; None if nothing, or if it cannot tell."""
+    """The facts that a platform finds on this machine; None if nothing, or if it cannot tell."""
     module = registry.part(name, "discovery")
     found: Discovery | None = module.discover() if module else None
     return found

@@ -226,7 +226,7 @@ class World:
         self._grow()
 
     def _grow(self) -> None:
-        """Whoever closes a run looks whether the sweep is late, and asks for more machines."""
+        """The worker that closes a run looks whether the sweep is late, and asks for more machines."""
         target = self._scene.target
         if target is None or self._capped or not self._open:
             return

@@ -25,7 +25,6 @@ folders.py     folder names for runs
 nearest.py     the nearest known word, for hints
 moments.py     moments as people write them
 units.py       durations, sizes and money
-dockerfile.py  the Dockerfile of a project
 parsers/       options that scripts declare
 files/         hostler.yaml and sweep files
 space/         search spaces

@@ -344,7 +344,7 @@ def _source_facts(source: Source) -> dict[str, Any]:
 
 
 def source_fields(facts: Mapping[str, Any]) -> dict[str, Any]:
-    """What a record says of a source, without what a newer hostler or a stranger wrote there."""
+    """The facts that a record holds of a source, without those of a newer hostler or a stranger."""
     known = Source.__dataclass_fields__
     return {k: v for k, v in facts.items() if k in known and (v is None or isinstance(v, (str, bool)))}
 

@@ -18,7 +18,6 @@ optimizer.py   the optimiser that a config names
 momentum.py    `momentum` as an optimiser takes it
 schedule.py    the learning rate as a function of the step
 span.py        steps and epochs of a training
-divisors.py    divisors of a number
 newest.py      the weight of the newest model in an average
 memory.py      pieces of a batch that fit into memory
 graphs/        steps recorded as CUDA graphs

@@ -17,7 +17,6 @@ from hostler.spec.nearest import did_you_mean
 from hostler.spec.ranking import GOALS
 from hostler.train import momentum, newest, schedule
 from hostler.train.custom import is_place
-from hostler.train.divisors import divisors
 
 SGD_LIKE = ("sgd",)
 ADAM_LIKE = ("adam", "adamw", "amsgrad", "amsgradw")
@@ -245,3 +244,9 @@ def _numbers(c: Config) -> Problem:
     if c.early_stopping_patience is not None and c.early_stopping_patience < 1:
         return "early_stopping_patience must be at least 1", "null switches it off"
     return None
+
+
+def divisors(number: int) -> list[int]:
+    """The numbers that divide this one, from 1 on, found by as many tries as its root is large. Pure."""
+    low = [one for one in range(1, math.isqrt(number) + 1) if number % one == 0]
+    return [*low, *(number // one for one in reversed(low) if one * one != number)]

@@ -13,7 +13,7 @@ import torch
 
 from hostler.errors import MachineError
 from hostler.sdk.checkpoint import rng
-from hostler.train.divisors import divisors
+from hostler.train.config import divisors
 
 _NOT_ONE = "a smaller model or input, amp: bf16, or a machine with more memory"
 

@@ -10,9 +10,8 @@ from hostler.errors import MachineError, SpecError
 from hostler.frozen import dataclass
 from hostler.sdk.messages import say
 from hostler.sdk.ranks import launch
-from hostler.train.config import Config
+from hostler.train.config import Config, divisors
 from hostler.train.data.feed import Share
-from hostler.train.divisors import divisors
 
 
 @dataclass(frozen=True)

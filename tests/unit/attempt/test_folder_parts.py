@@ -118,7 +118,7 @@ def test_rewritten_unit_belongs_to_the_lump(chosen: set[str]) -> None:
 
 @settings(deadline=None)
 @given(st.sets(NAMES), st.sets(NAMES))
-def test_files_that_come_or_go_do_not_make_a_unit_rewritten(some: set[str], more: set[str]) -> None:
+def test_files_that_come_or_go_leave_a_unit_unwritten(some: set[str], more: set[str]) -> None:
     assert not folder_parts.was_rewritten(tree(*some), tree(*more))
     assert folder_parts.holds(tree(*some, *more), tree(*some))
 

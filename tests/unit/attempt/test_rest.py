@@ -46,7 +46,7 @@ def whole(n: int) -> dict[str, str]:
     return {WEIGHTS: str(n), METADATA: str(n)}
 
 
-def test_pair_killed_between_while_its_watch_is_late_is_not_taken(pair: Pair) -> None:
+def test_pair_killed_between_under_a_late_watch_is_left(pair: Pair) -> None:
     assert pair.after(RESTED) == whole(2)
     pair.now += EVERY
     pair.write(WEIGHTS, "3")

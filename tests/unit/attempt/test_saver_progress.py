@@ -270,7 +270,7 @@ def test_declared_file_is_taken_at_once_and_its_scratch_never(tmp_path: Path) ->
     assert scene.killed() == {"lightning.ckpt": "2"} and scene.said == []
 
 
-def test_marked_checkpoint_is_taken_at_once_and_an_unmarked_one_never(tmp_path: Path) -> None:
+def test_marked_checkpoint_is_taken_at_once_an_unmarked_never(tmp_path: Path) -> None:
     scene = Scene(tmp_path, Declared(marked={"trainer": "done"}))
     scene.write("trainer/checkpoint-5/model.pt", "5")
     scene.write("trainer/checkpoint-10/model.pt", "10")

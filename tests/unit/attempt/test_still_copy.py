@@ -176,7 +176,7 @@ def test_parts_of_one_save_with_numbers_are_not_saves(scene: Often) -> None:
     assert scene.killed() == {}
 
 
-def test_file_of_a_script_that_fails_in_a_save_is_not_taken(scene: Often) -> None:
+def test_file_of_a_script_failing_in_a_save_is_left(scene: Often) -> None:
     """It closes the file, and lives on for a while."""
     scene.saves(lambda n: scene.write("model.pt", f"whole {n}"), 20)
     scene.write("model.pt", "whol")

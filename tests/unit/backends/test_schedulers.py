@@ -222,7 +222,7 @@ def test_stop_signals_what_runs_and_removes_what_waits() -> None:
     assert terminal.typed[-2:] == [["qsig", "-s", "SIGTERM", "7[1].srv"], ["qdel", "7[2].srv"]]
 
 
-def test_empty_queue_is_not_an_error_and_a_silent_one_is() -> None:
+def test_silent_queue_is_an_error_and_an_empty_one_not() -> None:
     made, _ = on("lsf", bjobs=Ran(255, "", "No unfinished job found\n"))
     assert made.list(fleet("lsf")) == []
     made, terminal = on("pbs")

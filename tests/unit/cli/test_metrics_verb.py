@@ -106,7 +106,7 @@ def refused(world: World, *words: str) -> tuple[int, str]:
     return done.returncode, done.stderr
 
 
-def test_bad_patterns_and_names_are_one_line_with_what_to_do(world: World) -> None:
+def test_bad_patterns_and_names_are_one_line_each(world: World) -> None:
     swept(world, "pass")
     code, said = refused(world, "metrics", "grid", "--pattern", r"loss=[\d.]+")
     assert code == 2 and "has no group named like a metric" in said and "(?P<loss>" in said

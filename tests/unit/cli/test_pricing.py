@@ -38,7 +38,7 @@ def test_price_table_has_a_line_for_each_zone() -> None:
     assert said["zones"][1] == {"zone": "us-south1-b", "on_demand": None, "spot": 0.6}
 
 
-def test_offers_are_shown_in_their_order_with_what_was_left_out() -> None:
+def test_offers_are_shown_in_order_with_those_left_out() -> None:
     offers = tuple(PriceOffer(f"n2-standard-{n}", "us-east1 (bc)", n < 9, n / 10) for n in range(1, 11))
     price = FleetPrice(2, 1.0, "x", spot="prefer", offers=offers, left_out=("us-west1: `exclude_zones`",))
     lines = list(pricing.lines(Outlay(Asked(Fleet("burst", "gce"), price, ()))))

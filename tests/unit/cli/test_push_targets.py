@@ -33,7 +33,7 @@ def test_folder_whose_link_leads_out_is_refused(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("word", ["hf://model", "hf://a/b/c", "hf://../x", "hf://a/b..c", "hf://"])
-def test_word_that_is_not_a_model_of_the_hub_is_refused(word: str) -> None:
+def test_word_that_names_no_model_of_the_hub_is_refused(word: str) -> None:
     with pytest.raises(UsageError, match="not a model of the hub"):
         target(word, public=False)
 

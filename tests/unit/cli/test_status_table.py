@@ -85,7 +85,7 @@ def test_status_matches_the_golden_text(store: Seen, name: str, columns: int | N
     assert columns is None or max(map(len, shown.splitlines())) <= columns
 
 
-def test_heads_are_the_same_on_a_terminal_and_in_a_pipe(store: Seen) -> None:
+def test_heads_are_alike_on_a_terminal_and_a_pipe(store: Seen) -> None:
     heads = [line.split() for line in typed(store).splitlines() if line.startswith("NAME")]
     wide = [line.split() for line in typed(store, columns=200).splitlines() if line.startswith("NAME")]
     assert heads == wide and len(heads) == 2
@@ -153,7 +153,7 @@ def test_decimal_points_stand_under_each_other() -> None:
     ]
 
 
-def test_sorting_by_a_parameter_orders_rows_and_the_absent_come_last() -> None:
+def test_sorting_by_a_parameter_puts_the_absent_last() -> None:
     found = rows({"params": {"lr": 0.1}}, {"params": {}}, {"params": {"lr": 1e-4}}, {"params": {"lr": 0.02}})
     times = [Times()] * 4
     assert [row.id for row in run_columns.ordered(found, times, "lr")] == ["2", "3", "0", "1"]

@@ -119,7 +119,7 @@ def test_forwarded_ports_are_open_to_this_machine_alone() -> None:
             forward(bad)
 
 
-def test_missing_driver_is_named_with_its_platform_and_left_to_images(
+def test_missing_driver_is_named_with_its_platform(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for name, value in {"PIP_NO_INDEX": "1", "HOSTLER_CACHE": str(tmp_path)}.items():

@@ -251,7 +251,7 @@ def test_curve_too_long_for_a_segment_is_still_archived(
     assert kept.header["apart"] == [] and kept.header["tracks"][0]["counts"] == [2]
 
 
-def test_entry_of_an_older_hostler_is_ranked_by_its_last_value(store: Store, tmp_path: Path) -> None:
+def test_entry_of_an_older_hostler_ranks_by_its_last_value(store: Store, tmp_path: Path) -> None:
     job = submit(store, "s", 1)
     enter_all(store, [done(store, job, 0, 1.0, tmp_path)], LOW)
     key = layout.archived_commit(job.run_id(0))

@@ -44,7 +44,7 @@ def test_rate_is_right_though_steps_vary() -> None:
     assert found is not None and found.rate == pytest.approx(1.0, rel=0.1)
 
 
-def test_cost_of_a_run_has_its_warm_up_and_shares_its_machine() -> None:
+def test_cost_of_a_run_counts_warm_up_and_shared_machines() -> None:
     one = MeasuredRate("burst", rate=2.0, warm=100.0, steps=1000, seats=2, price=3.6)
     assert one.seconds == 600 and one.per_run == pytest.approx(0.3) and one.per_step == pytest.approx(0.00025)
     assert MeasuredRate("burst", rate=2.0).seconds is None and MeasuredRate("burst", rate=2.0).per_run is None

@@ -1,4 +1,4 @@
-"""What a search has found so far: the value each run is ranked by, and the importance of parameters."""
+"""A search's findings so far: the value each run is ranked by, and the importance of parameters."""
 
 from __future__ import annotations
 

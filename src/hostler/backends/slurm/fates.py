@@ -33,7 +33,7 @@ UNITS = {"": 1, "K": 2**10, "M": 2**20, "G": 2**30, "T": 2**40}
 
 @dataclass
 class Start:
-    """One start of a task: a task that was requeued has several."""
+    """A start of a task: a task that was requeued has several."""
 
     state: str
     killed: bool

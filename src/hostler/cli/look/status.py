@@ -109,7 +109,7 @@ def _print_troubles(store: Store, found: list[Row], lines: Sequence[Summary]) ->
 
 
 def attention(found: Sequence[Row], lines: Sequence[Summary], *, waiting: bool) -> str:
-    """What needs a person, in one line, the last before the prompt; empty if nothing does. Pure."""
+    """The line about what needs a person, the last before the prompt; empty if nothing does. Pure."""
     told = {one.name for one in lines}
     totals, where, silent = Counter[str](), dict[str, None](), 0
     for one in lines:
@@ -168,7 +168,7 @@ def _by_hand(store: Store) -> list[str]:
 
 
 def _capped(store: Store, found: list[Row], told: Collection[str]) -> list[str]:
-    """What to do about runs that a budget has paused; `told`: sweeps whose line has said it already."""
+    """Hints for runs that a budget has paused; `told`: sweeps whose line has said it already."""
     names = dict.fromkeys(row.sweep for row in found if row.state == PAUSED and row.paused_by == CAP)
     if not names:
         return []

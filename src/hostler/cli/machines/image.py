@@ -13,7 +13,6 @@ from hostler.cli import here
 from hostler.cli.machines import image_cloud
 from hostler.cli.machines.image_cloud import ImageOptions, Site
 from hostler.errors import MachineError, UsageError
-from hostler.spec import dockerfile
 from hostler.spec.project import Project
 
 
@@ -45,7 +44,7 @@ def build(
                 "--docker cannot be combined with --family, --script or --from-vm",
                 hint="leave --docker out, or the others",
             )
-        return build_docker(tag, docker_base or dockerfile.BASE, push=push)
+        return build_docker(tag, docker_base or BASE, push=push)
     if family is None:
         raise UsageError(
             "the kind of image is not given",
@@ -76,6 +75,8 @@ def delete(
 
 PROGRAMS = ("docker", "podman")
 FILE = "Dockerfile"
+BASE = "python:3.12-slim"
+HEAD = "# Written by hostler image build --docker; yours to change: it is written again only if it is gone."
 
 
 def build_docker(tag: str | None, base: str, *, push: bool) -> int:
@@ -111,7 +112,7 @@ def _written(project: Project, base: str) -> Path:
         )
     try:
         with open(path, "x", encoding="utf-8") as file:
-            file.write(dockerfile.dockerfile(project, base))
+            file.write(_dockerfile(project, base))
         click.echo(f"hostler: {path.name} is written", err=True)
     except FileExistsError:
         click.echo(f"hostler: {path.name} exists already and is used as it is", err=True)
@@ -125,3 +126,14 @@ def _run(words: Sequence[str]) -> None:
     if code:
         login = f"; {words[0]} login REGISTRY, if it needs a login" if words[1] == "push" else ""
         raise MachineError(f"{words[0]} {words[1]} ended with {code}", hint=f"its output is above{login}")
+
+
+def _dockerfile(project: Project, base: str) -> str:
+    """The project's packages, and nothing of its code, which comes with each run. hostler itself need not be
+    in it: it is brought into any image that has Python. Pure."""
+    lines = [HEAD, f"FROM {base}", "ENV PYTHONDONTWRITEBYTECODE=1 PYTHONUNBUFFERED=1"]
+    wanted = project.python.requirements
+    if wanted:
+        lines += ["WORKDIR /build", f'COPY ["{wanted}", "requirements.txt"]']
+        lines += ["RUN pip install --no-cache-dir -r requirements.txt"]
+    return "\n".join([*lines, "WORKDIR /work", ""])

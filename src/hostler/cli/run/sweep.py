@@ -69,7 +69,7 @@ class _SweepChanges:
 
 @dataclass(frozen=True)
 class _Words:
-    """What was typed of where the runs go, and from what they begin."""
+    """The words typed about where the runs go, and from what they begin."""
 
     on: str | None
     script: Path | None
@@ -82,7 +82,7 @@ class _Words:
 
 @dataclass(frozen=True)
 class _Draft:
-    """What would be submitted, to whom, and for how much."""
+    """A sweep as it would be submitted, to whom, and for how much."""
 
     store: Store
     given: SweepFile

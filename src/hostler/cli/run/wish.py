@@ -24,7 +24,7 @@ FOREVER = 30 * 86400.0  # seconds of a sweep that is only to be cheap
 
 @dataclass(frozen=True)
 class SweepTarget:
-    """What a person wants of the whole: done by a moment, for at most so much."""
+    """A person's wish for the whole sweep: done by a moment, for at most so much."""
 
     by: datetime | None
     under: float | None

@@ -33,7 +33,7 @@ LONGEST = 28  # cells of a text
 
 @dataclass(frozen=True)
 class Column:
-    """One column; `spare` orders what a narrow terminal leaves out: the highest first, 0 never."""
+    """A column; `spare` orders what a narrow terminal leaves out: the highest first, 0 never."""
 
     title: str
     values: tuple[Any, ...]
@@ -67,7 +67,7 @@ class Column:
 
 @dataclass(frozen=True)
 class Times:
-    """What a run has taken and what is left of it, in seconds, where that is known."""
+    """The time that a run has taken and has left, in seconds, where that is known."""
 
     taken: float | None = None
     left: float | None = None

@@ -210,7 +210,7 @@ def _written(fragments: Sequence[Fragment]) -> list[Point]:
 
 
 def _write(store: Store, run: str, attempt: int, points: Sequence[Point]) -> None:
-    """One fragment in place of those before it."""
+    """A fragment in place of those before it."""
     prefix = layout.metric_fragment(run, attempt, WRITER, 0)[:-8]
     old = [entry.key for entry in store.list(prefix)]
     sequence = 1 + max((layout.split_fragment(key) or (0, 0, 0))[2] for key in old) if old else 0

@@ -19,7 +19,7 @@ _RESULT = re.compile(r"loss|acc|auc|f1|score|err|mse|mae|reward", re.IGNORECASE)
 
 
 def advice(store: Store, job: Job, found: Sequence[Row]) -> str:
-    """What to add to the sweep's file, and to type until then."""
+    """The lines to add to the sweep's file, and to type until then."""
     if there := ranked(summary.logged(found)):
         return f"{_line(job, there[0])}, or --metric {there[0]} (logged: {', '.join(there)})"
     ended = [row.copy_of or row.id for row in found if row.state in ENDED][:LOOKED_AT]

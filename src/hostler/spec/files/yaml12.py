@@ -87,7 +87,7 @@ def _compose_all(text: str, name: str) -> list[yaml.Node]:
 
 @contextmanager
 def _in_a_line(text: str, name: str) -> Iterator[None]:
-    """What the parser says, with its line in the file."""
+    """The parser's message, with its line in the file."""
     try:
         yield
     except yaml.MarkedYAMLError as error:

@@ -25,7 +25,7 @@ class GpuWish:
 
 
 def read(given: Any) -> GpuWish:
-    """What a `gpu:` of dstack asks for."""
+    """The GPUs that a `gpu:` of dstack asks for."""
     if isinstance(given, Mapping):
         parts = [str(given.get("memory") or ""), str(given.get("count") or "")]
         names = given.get("name")

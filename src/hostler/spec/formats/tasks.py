@@ -34,7 +34,7 @@ def read(value: Mapping[str, Any], where: str) -> Machines:
 
 @dataclass
 class _Carried:
-    """What becomes of a task, and the lines about what does not."""
+    """A task as a fleet and a command, and lines about what is not carried over."""
 
     where: str
     project: dict[str, Any] = field(default_factory=dict)

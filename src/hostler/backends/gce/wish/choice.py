@@ -203,7 +203,7 @@ def nearest(
 
 
 def _closest(wish: MachineWish, found: Sequence[Candidate]) -> Candidate:
-    """Of several the one that comes nearest to the size that was asked for; then the cheapest."""
+    """Choose the one that comes nearest to the size that was asked for; then the cheapest."""
 
     def distance(one: Candidate) -> tuple[float, float]:
         cpus = abs(one.cpus - wish.cpus.amount) / wish.cpus.amount if wish.cpus else 0.0

@@ -112,7 +112,7 @@ def _where(one: Candidate) -> str:
 
 
 def left_out(found: Candidates) -> Iterator[str]:
-    """What was left out, reason by reason: few by name, many by number."""
+    """Lines about the candidates left out, reason by reason: few by name, many by number."""
     more = len(found.found) - TRIES
     if more > 0:
         yield f"{counted(more, 'candidate')}: more expensive than the {TRIES} that are tried"

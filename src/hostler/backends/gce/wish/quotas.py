@@ -20,7 +20,7 @@ _SHARED = ("e2", "n1", "g2")  # series whose cores count as CPUS; others have a 
 
 @dataclass(frozen=True)
 class Quotas:
-    """What a project may have more of; nothing is known where nobody could be asked."""
+    """The room that a project has under its quotas; nothing is known where nobody could be asked."""
 
     zones: frozenset[str] = frozenset()  # that the project has
     left: Mapping[tuple[str, str], float] = field(default_factory=dict)  # (region or '', metric) → so many

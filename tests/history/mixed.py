@@ -1,4 +1,5 @@
-"""A farm to which a schedule happens: kills, freezes, wrong clocks, bad disks and wires, and a person.
+"""A farm to which a schedule happens: kills, freezes, wrong clocks, bad disks and wires, a person, and
+workers of an older version.
 
 Each deed is written into the history as it is done. When the last one is over everything is mended, the
 person resumes what was stopped, and all runs must end as if nothing had happened.
@@ -6,14 +7,17 @@ person resumes what was stopped, and all runs must end as if nothing had happene
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import random
 import signal
 import subprocess
 import sys
+import tarfile
 import threading
 import time
+import zipfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
@@ -33,6 +37,7 @@ FAKETIME = "/usr/lib/x86_64-linux-gnu/faketime/libfaketimeMT.so.1"
 BROKEN = Path(__file__).parent / "broken_disk"
 TRY_AGAIN = 75  # exit code of a command whose store does not answer
 CLOCKS = 2  # workers with a wrong clock, at most, at a time
+OLDER = Path(__file__).parents[1] / "golden" / "older_store.tar.xz"  # a store, with the hostler of its time
 
 # Saves after every third step, sleeps where it can be hit; its weights follow from all its steps.
 SCRIPT = """
@@ -130,6 +135,18 @@ class MixedFarm(Farm):
         self._started += 1
         return super().start(*words, surroundings={**own, **(surroundings or {})})
 
+    def start_older(self) -> subprocess.Popen[bytes]:
+        """A parent and a worker of the version that the older store was made by."""
+        place = self.folder / "older"
+        if not place.exists():
+            with tarfile.open(OLDER) as archive:
+                [packed] = [one for one in archive.getmembers() if one.isfile() and "library/" in one.name]
+                file = archive.extractfile(packed)
+                assert file is not None
+                with zipfile.ZipFile(io.BytesIO(file.read())) as library:
+                    library.extractall(place)
+        return self.start(surroundings={"PYTHONPATH": f"{BROKEN}:{place}"})
+
     @property
     def flag(self) -> Path:
         """While this file is there, the disk of the workers answers EIO."""
@@ -155,6 +172,7 @@ class Mixer:
     _mend: list[tuple[float, str, Callable[[], object]]] = field(default_factory=list)
     _frozen: set[int] = field(default_factory=set)
     _clocks: list[subprocess.Popen[bytes]] = field(default_factory=list)
+    _older: subprocess.Popen[bytes] | None = None
     _orders: list[Deed] = field(default_factory=list)  # for the person, who does one thing at a time
     _refused: bool = False  # the last edit of the sweep file has not reached the store
     _over: threading.Event = field(default_factory=threading.Event)
@@ -215,6 +233,7 @@ class Mixer:
             "full": self._full,
             "read-only": self._read_only,
             "eio": self._eio,
+            "older": lambda deed, _: self._work_with_older(),
             "person": lambda deed, _: self._orders.append(deed),
         }
         how.get(deed.kind, self._wire)(deed, hurt)
@@ -263,6 +282,12 @@ class Mixer:
         self._clocks.append(self.farm.start(surroundings=surroundings))
         self._later(2.0, f"clock is set {hours}", lambda: file.write_text(f"{hours}\n"))
 
+    def _work_with_older(self) -> None:
+        """One worker of the older version, beside those of this one, until nothing is left."""
+        if self._older is None or self._older.poll() is not None:
+            self._older = self.farm.start_older()
+            self.history.add("older", pid=self._older.pid)
+
     def _full(self, deed: Deed, hurt: float) -> None:
         if self.farm.disk:
             self.farm.disk.fill()
@@ -286,6 +311,7 @@ class Mixer:
             "delay": ([Fault.SLOW_BEFORE, Fault.SLOW_AFTER], 0.5),
             "packets": ([Fault.DROP_BEFORE, Fault.DROP_AFTER, Fault.CUT_BODY], 0.5),
             "lost": ([Fault.DROP_AFTER, Fault.LOSE_503, Fault.LOSE_500], 0.3),
+            "token": ([Fault.DENY_403], 1.0),  # it has expired: nothing is allowed until there is a new one
             "busy": ([Fault.REFUSE_429 if deed.what == "429" else Fault.REFUSE_503], 0.5),
         }
         among, share = faults[deed.kind]

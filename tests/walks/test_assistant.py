@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import AsyncIterator, Awaitable, Callable
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -60,6 +61,12 @@ async def session(folder: Path, *words: str) -> AsyncIterator[tuple[Any, Ask, As
         yield client, ask, refused
 
 
+def in_a_thread(story: Callable[[Path], Awaitable[None]], folder: Path) -> None:
+    """The test's own thread has the event loop of a browser, once one was there."""
+    with ThreadPoolExecutor(1) as pool:
+        pool.submit(anyio.run, story, folder).result()
+
+
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("HOSTLER_CACHE", str(tmp_path / "cache"))
@@ -75,7 +82,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def test_client_plans_runs_and_reads_a_sweep(folder: Path) -> None:
-    anyio.run(_plan_run_read, folder)
+    in_a_thread(_plan_run_read, folder)
 
 
 async def _plan_run_read(folder: Path) -> None:
@@ -126,7 +133,7 @@ async def _read(client: Any, ask: Ask, refused: Ask) -> None:
 
 
 def test_read_only_server_refuses_actions_and_files_outside(folder: Path) -> None:
-    anyio.run(_bad_input, folder)
+    in_a_thread(_bad_input, folder)
 
 
 async def _bad_input(folder: Path) -> None:

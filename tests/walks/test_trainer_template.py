@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 import hostler
-from cli_world import World
+from cli_world import World, eventually
 from hostler.records.rows import Row, rows
 from hostler.store import open_store
 
@@ -118,6 +118,6 @@ def test_wandb_keys_of_the_copied_template_show_its_run(world: World) -> None:
     words = ("wandb=true", "wandb_project_name=digits", "wandb_tags=[a]", "train_length=1")
     answer = world.run("run", "--name", "shown", *words, timeout=200, WANDB_MODE="offline", **SLOW, **FAST)
     assert answer.code == 0, answer.err
-    pulled = world.run("pull", "shown", "--trackers", "--to", "pulled")
-    assert pulled.code == 0, pulled.err
+    # A tool delivers beside the run, which does not wait for it.
+    eventually(lambda: world.run("pull", "shown", "--trackers", "--to", "pulled").code == 0)
     assert list((world.folder / "pulled" / "trackers").rglob("offline-run-*")), answer.err

@@ -21,7 +21,9 @@ from hostler.fleet.machines import key_folder
 from hostler.remote import keypair
 from hostler.spec.project import Fleet, Project, default_project
 
+# With SHLVL bash does not read ~/.bashrc, which may do anything on the machine of the tests.
 CONFIG = """\
+SetEnv SHLVL=1
 ListenAddress 127.0.0.1
 Port {port}
 HostKey {folder}/host

@@ -49,7 +49,9 @@ def test_version_that_is_not_allowed_is_a_problem(project: dict[str, Any], bom: 
     assert "is not what pyproject.toml allows" in found(project, bom)
 
 
-def test_package_that_broke_before_needs_an_upper_bound(project: dict[str, Any], bom: dict[str, Any]) -> None:
+def test_package_with_breaking_majors_needs_an_upper_bound(
+    project: dict[str, Any], bom: dict[str, Any]
+) -> None:
     project["dependencies"] = ["pydantic>=2.6"]
     assert "pydantic needs an upper bound" in found(project, bom)
 

@@ -167,8 +167,10 @@ def cli(ctx: click.Context, version: bool, as_json: bool) -> None:
     if version:
         click.echo(_version(as_json))
         ctx.exit()
-    if as_json or ctx.invoked_subcommand is None:
+    if as_json:
         raise click.UsageError("--json goes behind a verb: hostler status --json")
+    if ctx.invoked_subcommand is None:
+        click.echo(ctx.get_help())
 
 
 def _version(as_json: bool) -> str:

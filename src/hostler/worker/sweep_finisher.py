@@ -187,7 +187,7 @@ def _post(address: str, title: str, body: str) -> str:
     if not address.startswith(("http://", "https://")):
         return "its address needs Apprise (pip install 'hostler[notify]')"
     data = json.dumps({"text": f"{title}\n{body}", "title": title}).encode()
-    import urllib.error  # these bring ssl: a third of a worker's start
+    import urllib.error  # these bring ssl, and few sweeps tell anybody
     import urllib.request
 
     request = urllib.request.Request(address, data, {"Content-Type": "application/json"})

@@ -103,5 +103,6 @@ def test_version_is_told_to_people_and_to_programs(
     assert typed(["--version"], monkeypatch, capsys)[:2] == (0, f"hostler, version {hostler.__version__}\n")
     code, out, _ = typed(["--version", "--json"], monkeypatch, capsys)
     assert code == 0 and json.loads(out)["version"] == hostler.__version__
+    assert typed(["--"], monkeypatch, capsys)[1].startswith("Usage: hostler")
     code, out, err = typed(["--json", "status"], monkeypatch, capsys)
     assert (code, out) == (2, "") and "--json goes behind a verb: hostler status --json" in err

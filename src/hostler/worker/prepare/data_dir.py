@@ -213,7 +213,7 @@ def leaf(url: str) -> str:
 
 
 def _from_web(url: str, path: Path) -> None:
-    import http.client  # these bring ssl: a third of a worker's start
+    import http.client  # these bring ssl, and few runs fetch anything
     import urllib.error
     import urllib.request
 

@@ -12,6 +12,7 @@ import pytest
 from protocol_model.check import Report, search
 from protocol_model.fold import fold
 from protocol_model.gangs import GangWorld
+from protocol_model.packs import PackWorld
 from protocol_model.protocol import ProtocolMachine
 from protocol_model.rules import Rules, names
 from protocol_model.scenarios import BROAD, SCENARIOS, SOAK, Scenario, examine
@@ -23,7 +24,7 @@ WORLDS = tuple(dict.fromkeys(s.world for s in SCENARIOS if s.world and s.world n
 
 
 @functools.cache
-def examined(world: World | GangWorld) -> Report:
+def examined(world: World | GangWorld | PackWorld) -> Report:
     """Under all rules: once, however many tests ask for it."""
     return examine(world)
 
@@ -34,7 +35,7 @@ def holds(report: Report, at_least: int) -> None:
 
 
 @pytest.mark.parametrize("world", WORLDS, ids=str)
-def test_with_all_rules_every_promise_holds(world: World | GangWorld) -> None:
+def test_with_all_rules_every_promise_holds(world: World | GangWorld | PackWorld) -> None:
     holds(examined(world), at_least=80)
 
 
@@ -45,7 +46,7 @@ def test_the_broad_worlds_are_large() -> None:
 @pytest.mark.soak
 @pytest.mark.timeout(1800)
 @pytest.mark.parametrize("world", SOAK, ids=str)
-def test_with_all_rules_every_promise_holds_in_large_worlds(world: World | GangWorld) -> None:
+def test_with_all_rules_every_promise_holds_in_large_worlds(world: World | GangWorld | PackWorld) -> None:
     holds(examine(world, limit=5_000_000), at_least=15_000)
 
 

@@ -12,7 +12,6 @@ import hashlib
 import json
 import os
 import random
-import tempfile
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
@@ -21,15 +20,11 @@ from typing import Any
 
 import pytest
 import staged
-from staged import LEASE, Clock, Happening, Killed, Script, Seat, Stage, StagedWorker
+from staged import LEASE, Clock, Happening, Killed, Script, Stage, StagedWorker
 from verdict import frame, restore
 
-from hostler.attempt.saver import Saver
 from hostler.records.run import control, log
 from hostler.spec.states import DONE
-from hostler.worker.run import surroundings
-from hostler.worker.run.meter import Meter
-from hostler.worker.run.watch import Watchman
 
 WEEKS = 3 * 7 * 24 * 3600.0
 HOWS = ("killed", "frozen", "unanswered", "unreached")
@@ -42,10 +37,10 @@ class Weeks:
 
     steps: int
     save_every: int
+    pace: float = 0.0
 
-    @property
-    def pace(self) -> float:
-        return WEEKS / self.steps
+    def __post_init__(self) -> None:
+        self.pace = self.pace or WEEKS / self.steps
 
 
 def weights_of(steps: int) -> str:
@@ -95,23 +90,6 @@ class LongScript(Script):
             fresh.replace(self._weights)
 
 
-@pytest.fixture
-def folder(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    def keep_at_hand(saver: Saver, tick: float) -> None:
-        assert isinstance(saver.target.store, Seat)
-        saver.target.store.saver = saver
-
-    shared = Path("/dev/shm")
-    with tempfile.TemporaryDirectory(dir=shared if shared.is_dir() else None) as place:
-        monkeypatch.setenv("HOSTLER_CACHE", place)
-        monkeypatch.setattr(Saver, "start", keep_at_hand)
-        monkeypatch.setattr(Watchman, "start", lambda watchman: None)
-        monkeypatch.setattr(Meter, "due", lambda meter: False)
-        monkeypatch.setattr(Meter, "last", lambda meter, exit: {})
-        monkeypatch.setattr(surroundings, "capture", lambda *_, **__: {"python": "3"})
-        yield Path(place)
-
-
 @dataclass
 class Career:
     """The workers of one run, one after the other, until it has ended."""
@@ -120,6 +98,7 @@ class Career:
     weeks: Weeks
     preemptions: int
     rng: random.Random
+    life: tuple[int, int]  # requests after it has read the run's log, before which a worker goes
     now: float = 0.0
     told: list[str] = field(default_factory=list)  # how each was preempted
 
@@ -151,7 +130,7 @@ class Career:
 
     def _disturb(self, worker: StagedWorker) -> None:
         """It works for a while; before one of its requests it is gone, or another has taken its run."""
-        how, request = self.rng.choice(HOWS), self.rng.randint(12, 120)
+        how, request = self.rng.choice(HOWS), self.stage.state.head + self.rng.randint(*self.life)
         self.told.append(how)
 
         def dies() -> None:
@@ -184,9 +163,9 @@ def judge(stage: Stage, weeks: Weeks) -> Iterator[str]:
         yield f"the weights are {state}, not those of the undisturbed script"
 
 
-def three_weeks(folder: Path, weeks: Weeks, preemptions: int) -> None:
+def three_weeks(folder: Path, weeks: Weeks, preemptions: int, life: tuple[int, int]) -> None:
     stage = Stage(folder)
-    told = Career(stage, weeks, preemptions, random.Random(SEED)).carry_out()
+    told = Career(stage, weeks, preemptions, random.Random(SEED), life).carry_out()
     assert list(judge(stage, weeks)) == []
     entries = control.entries_of(stage.store, stage.key)
     attempts = sum(entry["kind"] == log.CLAIM for entry in entries)
@@ -196,18 +175,19 @@ def three_weeks(folder: Path, weeks: Weeks, preemptions: int) -> None:
 
 
 def test_script_of_weeks_survives_a_few_preemptions(folder: Path) -> None:
-    three_weeks(folder, Weeks(steps=60, save_every=2), preemptions=8)
+    three_weeks(folder, Weeks(steps=60, save_every=2), preemptions=8, life=(12, 120))
 
 
 @pytest.mark.soak
 @pytest.mark.timeout(3600)
 def test_script_of_weeks_survives_five_hundred_preemptions(folder: Path) -> None:
     part = float(os.environ.get("HOSTLER_DOSE", "1"))
-    three_weeks(folder, Weeks(steps=round(6000 * part), save_every=2), preemptions=round(500 * part))
+    weeks = Weeks(steps=round(20_000 * part), save_every=2)
+    three_weeks(folder, weeks, preemptions=round(500 * part), life=(40, 400))
 
 
 def test_judge_sees_other_weights_and_missing_steps(folder: Path) -> None:
     stage, weeks = Stage(folder), Weeks(steps=12, save_every=2)
-    Career(stage, weeks, 0, random.Random(1)).carry_out()
+    Career(stage, weeks, 0, random.Random(1), (12, 120)).carry_out()
     assert list(judge(stage, weeks)) == []
     assert len(list(judge(stage, Weeks(steps=13, save_every=2)))) == 2

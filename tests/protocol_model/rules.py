@@ -53,6 +53,16 @@ class Rules:
     leaves_with_leader: bool = True  # a rank leaves when the leader's beat stands still, or the log says so
     commit_after_parts: bool = True  # COMMIT follows the parts of all ranks
     leader_alone_ends: bool = True  # only the leader writes into the log
+    # packs
+    seal_before_delete: bool = True  # the originals go after the seal, never before
+    pause_before_delete: bool = True  # they go when no look from before the seal holds any more
+    pack_hides_late_writes: bool = True  # what a pack covers is read from there alone
+    looks_after_create: bool = True  # who creates an entry after its look got old looks again
+    later_entries_count: bool = True  # entries after the packed ones are read from their own objects
+    packs_ended_alone: bool = True  # a run that has not ended is not packed
+    log_read_first: bool = True  # a packer reads the log before the points
+    seal_follows_what_was_read: bool = True  # a packer that another was faster than begins anew
+    drops_older_packs_alone: bool = True  # a pack that no seal names goes if it is older than the newest seal
 
     def without(self, name: str) -> Rules:
         return replace(self, **{name: False})

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 from protocol_model.check import Report, search
 from protocol_model.gangs import GangWorld, Gathering
+from protocol_model.packs import Packing, PackWorld
 from protocol_model.protocol import ProtocolMachine
 from protocol_model.rules import Rules
 from protocol_model.watch import Watching
@@ -21,7 +22,7 @@ class Scenario:
     rule: str
     broken: str  # the promise that breaks without the rule
     harm: str  # in words, for docs/protocol.md
-    world: World | GangWorld | None  # None: the world of the watch
+    world: World | GangWorld | PackWorld | None  # None: the world of the watch
 
 
 ZOMBIE = World(freezes=1)
@@ -31,6 +32,9 @@ REFUSED = World(faults=1, fault_kinds=("conflict",))
 RIVALS = GangWorld(nodes=(2, 2))
 LOSS = GangWorld(crashes=1)
 THREE = GangWorld(workers=3)
+PACKED = PackWorld(freezes=1, packs=1)
+RIVAL_PACKERS = PackWorld(workers=1, packers=2, reopens=1)
+RETRIED = PackWorld(workers=1, reopens=1, packs=1)
 
 SCENARIOS = (
     Scenario("put_if_absent", "P1", "two workers decide the same entry", World()),
@@ -109,6 +113,25 @@ SCENARIOS = (
     Scenario("leaves_with_leader", "P5", "ranks stay with a leader that is gone", LOSS),
     Scenario("commit_after_parts", "P3", "a COMMIT stands without a rank's part", THREE),
     Scenario("leader_alone_ends", "P10", "a run ends while some of its ranks still train", THREE),
+    Scenario("seal_before_delete", "P11", "a packer that is killed leaves a run without its log", PACKED),
+    Scenario("pause_before_delete", "P1", "a worker creates an entry anew where a packed one was", PACKED),
+    Scenario("pack_hides_late_writes", "P11", "a zombie's entry is read in place of the packed one", PACKED),
+    Scenario("looks_after_create", "P1", "a zombie believes that it decided a packed entry", PACKED),
+    Scenario("later_entries_count", "P11", "the retry of a packed run is not seen", RETRIED),
+    Scenario("packs_ended_alone", "P4", "points of an attempt that still runs are not seen", PACKED),
+    Scenario("log_read_first", "P4", "the last points of a run are not in its pack", PACKED),
+    Scenario(
+        "seal_follows_what_was_read",
+        "P4",
+        "a packer that slept hides what came after it",
+        RIVAL_PACKERS,
+    ),
+    Scenario(
+        "drops_older_packs_alone",
+        "P11",
+        "a packer that slept seals a pack that is gone",
+        RIVAL_PACKERS,
+    ),
 )
 
 BROAD = (
@@ -124,6 +147,7 @@ BROAD = (
     World(workers=3, tenants=True, steps=1),
     GangWorld(workers=3, nodes=(2,), crashes=1, timeouts=True, claims=3),
     GangWorld(workers=2, nodes=(2, 2), crashes=1, claims=6),
+    PackWorld(workers=1, reopens=1, kills=1),
 )
 
 SOAK = (
@@ -143,14 +167,22 @@ SOAK = (
     World(freezes=1, faults=1, crashes=1, claims=3),
     World(faults=2, person=("stop", "reopen")),
     World(runs=2, freezes=1, crashes=1, steps=1),
+    PackWorld(freezes=1, kills=1, packs=1),
+    PackWorld(reopens=1, freezes=1, packs=1),
+    PackWorld(packers=2, freezes=1),
+    RIVAL_PACKERS,
 )
 
 
-def examine(world: World | GangWorld | None, rules: Rules | None = None, limit: int = 2_000_000) -> Report:
+def examine(
+    world: World | GangWorld | PackWorld | None, rules: Rules | None = None, limit: int = 2_000_000
+) -> Report:
     """Searches one world (None: that of the watch) under these rules, all of them by default."""
     rules = rules or Rules()
     if world is None:
         return search(Watching(rules), limit)
     if isinstance(world, GangWorld):
         return search(Gathering(world, rules), limit)
+    if isinstance(world, PackWorld):
+        return search(Packing(world, rules), limit)
     return search(ProtocolMachine(world, rules), limit)

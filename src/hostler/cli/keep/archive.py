@@ -101,42 +101,44 @@ def _room(words: str) -> int:
 
 def _objectives(store: Store) -> dict[str, Objective]:
     """metric → its goal and rule, of all sweeps."""
-    found: dict[str, Objective] = {}
+    objectives: dict[str, Objective] = {}
     for name in sweeps.names(store):
         try:
-            found |= {one.name: one for one in sweeps.load_spec(store, name)[0].looked_at}
+            objectives |= {
+                objective.name: objective for objective in sweeps.load_spec(store, name)[0].looked_at
+            }
         except MissingError:  # being submitted, or deleted, right now
             continue
         except (DamagedError, NewerFormatError) as error:
             _say(f"{name} is left out: {error}")
-    return found
+    return objectives
 
 
 def _change(store: Store, terms: ArchiveTerms, *, yes: bool) -> bool:
     """Bring in what belongs, and remove what no longer does, after showing it."""
-    there = archive.entries(store, terms)
-    known = {(one.run, one.k): one for one in there}
-    every = {one.run: one for one in there}
+    runs = archive.entries(store, terms)
+    known = {(run.run, run.k): run for run in runs}
+    every = {run.run: run for run in runs}
     candidates = archive.candidates(store, terms, _say)
-    every |= {one.run: known.get((one.run, one.k), one) for one in candidates}
-    stay = {one.run for one in archive.kept(every.values(), terms)}
-    if there and terms.top and not stay:
-        names = sorted({name for one in there for name in one.record.get("values", {})})
+    every |= {candidate.run: known.get((candidate.run, candidate.k), candidate) for candidate in candidates}
+    stay = {run.run for run in archive.kept(every.values(), terms)}
+    if runs and terms.top and not stay:
+        names = sorted({name for run in runs for name in run.record.get("values", {})})
         raise MissingError(
             f"no run has ended with {terms.metric!r}: ranked by it, the archive would lose all its models",
             hint=did_you_mean(terms.metric, names, f"known: {', '.join(names)}"),
         )
-    leaving = [one for one in there if one.run not in stay]
+    leaving = [run for run in runs if run.run not in stay]
     if leaving and not ask(f"{_shown(leaving, terms)}\nRemove them from the archive?", yes=yes):
         click.echo("hostler: nothing was changed", err=True)
         return False
     archive.agree(store, terms)
-    for one in archive.ranked(every.values(), terms)[: terms.top]:
-        there = archive.entries(store, terms)
-        if archive.would_stay(one, there, terms):
-            archive.enter(store, one, terms, _say)
-    for one in archive.beyond(archive.entries(store, terms), terms):
-        archive.remove(store, one.run)
+    for archived_run in archive.ranked(every.values(), terms)[: terms.top]:
+        runs = archive.entries(store, terms)
+        if archive.would_stay(archived_run, runs, terms):
+            archive.enter(store, archived_run, terms, _say)
+    for archived_run in archive.beyond(archive.entries(store, terms), terms):
+        archive.remove(store, archived_run.run)
     return True
 
 
@@ -145,19 +147,20 @@ def _say(line: str) -> None:
 
 
 def _shown(leaving: Sequence[ArchivedRun], terms: ArchiveTerms) -> str:
-    lines = [f"  {one.run}  {_value(one, terms)}  {show_size(one.size)}" for one in leaving]
-    total = show_size(sum(one.size for one in leaving))
+    lines = [f"  {run.run}  {_value(run, terms)}  {show_size(run.size)}" for run in leaving]
+    total = show_size(sum(run.size for run in leaving))
     return "\n".join([*lines, f"{counted(len(leaving), 'model')}, {total}"])
 
 
 def _print(stay: Sequence[ArchivedRun], terms: ArchiveTerms, as_json: bool) -> None:
     if as_json:
-        output.print_json([_json(rank, one, terms) for rank, one in enumerate(stay, start=1)])
+        output.print_json([_json(rank, run, terms) for rank, run in enumerate(stay, start=1)])
         return
-    for rank, one in enumerate(stay, start=1):
-        params = " ".join(f"{name}={value}" for name, value in one.record.get("params", {}).items())
-        mark = f"  {STOPPED}" * (one.state == STOPPED)
-        click.echo(f"{rank}  {one.run}  {_value(one, terms)}{mark}  {show_size(one.size)}  {params}")
+    for rank, archived_run in enumerate(stay, start=1):
+        params = " ".join(f"{name}={value}" for name, value in archived_run.record.get("params", {}).items())
+        mark = f"  {STOPPED}" * (archived_run.state == STOPPED)
+        value = _value(archived_run, terms)
+        click.echo(f"{rank}  {archived_run.run}  {value}{mark}  {show_size(archived_run.size)}  {params}")
     if not stay:
         why = f"no run has ended with {terms.metric}" if terms.top else "it keeps none (--top 5 keeps five)"
         click.echo(f"the archive is empty: {why}", err=True)
@@ -194,16 +197,16 @@ def _is_meant(one: ArchivedRun, words: str) -> bool:
 
 
 def _pull(store: Store, terms: ArchiveTerms, run: str, target: str | None) -> int:
-    found = [one for one in archive.entries(store, terms) if _is_meant(one, run)]
-    if not found:
+    runs = [entry for entry in archive.entries(store, terms) if _is_meant(entry, run)]
+    if not runs:
         raise MissingError(f"{run} is not in the archive", hint="hostler archive lists what is")
-    one = archive.ranked(found, terms)[:1] or found[:1]
-    folder = Path(target or one[0].run)
+    archived_runs = archive.ranked(runs, terms)[:1] or runs[:1]
+    folder = Path(target or archived_runs[0].run)
     try:
-        known = archive_files.deliver(store, one[0].record, folder)
+        known = archive_files.deliver(store, archived_runs[0].record, folder)
     except KeyboardInterrupt:
         click.echo("hostler: interrupted; run the same command again to continue", err=True)
         raise
     before = f" ({counted(known, 'file')} had arrived before)" if known else ""
-    click.echo(f"{one[0].run} in {folder}{before}", err=True)
+    click.echo(f"{archived_runs[0].run} in {folder}{before}", err=True)
     return 0

@@ -31,18 +31,18 @@ def command(states: tuple[str, ...], dry: bool, yes: bool, store_url: str | None
     def look() -> Waste:
         return garbage.find(store, _now(store), {*OVER, *states}, grace=grace)
 
-    found = look()
+    waste = look()
     if as_json:
-        output.print_json(_json(found))
+        output.print_json(_json(waste))
     else:
-        click.echo(_shown(found), err=not dry)
+        click.echo(_shown(waste), err=not dry)
     if dry:
         return 0
-    if (found.saved or found.blobs) and not ask("Delete them for good?", yes=yes):
+    if (waste.saved or waste.blobs) and not ask("Delete them for good?", yes=yes):
         click.echo("hostler: nothing was deleted", err=True)
         return 1
-    if found.saved or found.blobs:
-        output.say_spared(garbage.remove(store, found, look))
+    if waste.saved or waste.blobs:
+        output.say_spared(garbage.remove(store, waste, look))
     _pack(store)
     return 0
 
@@ -74,8 +74,11 @@ def _why(kept: Mapping[str, int]) -> list[str]:
 def _json(found: Waste) -> dict[str, object]:
     return {
         "size": found.size,
-        "runs": [{"run": one.row.id, "state": one.row.state, "size": one.size} for one in found.saved],
-        "objects": [{"keys": list(one.keys), "size": one.size} for one in found.blobs],
+        "runs": [
+            {"run": checkpoints.row.id, "state": checkpoints.row.state, "size": checkpoints.size}
+            for checkpoints in found.saved
+        ],
+        "objects": [{"keys": list(blob.keys), "size": blob.size} for blob in found.blobs],
         "kept": dict(found.kept),
     }
 

@@ -329,8 +329,8 @@ def _leading_out(target: Path, links: list[str]) -> set[str]:
     """Links that lead out of the target, in the folders that these are put in: each stayed inside where it
     arrived, but one may go through another that an earlier pull has left."""
     folders = {target / name.partition("/")[0] for name in links}
-    found = (folder / row.name for folder in folders for row in scan(folder).rows if row.link)
-    return {str(path) for path in found if not leads_inside(str(target), str(path.absolute()))}
+    paths = (folder / row.name for folder in folders for row in scan(folder).rows if row.link)
+    return {str(path) for path in paths if not leads_inside(str(target), str(path.absolute()))}
 
 
 def _check_place(target: Path, name: str) -> None:

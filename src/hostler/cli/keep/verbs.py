@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import click
 
 from hostler.cli import options
-from hostler.cli.options import perform
+from hostler.cli.options import FilePath, perform
 from hostler.spec.states import ENDED
 
 SMALL = "20MB"
@@ -16,9 +15,7 @@ SMALL = "20MB"
 
 @click.command()
 @click.argument("name", metavar="NAME[@STEP]")
-@click.option(
-    "--to", metavar="DIR", type=click.Path(path_type=Path), help="Folder to write to (default: ./NAME)."
-)
+@click.option("--to", metavar="DIR", type=FilePath(), help="Folder to write to (default: ./NAME).")
 @click.option("--step", metavar="N|best|last", help="The checkpoint of this step; NAME@N is the same.")
 @click.option("--checkpoint", is_flag=True, help="Bring its checkpoint.")
 @click.option("--outputs", "left", is_flag=True, help="Bring the files it left, also in its working folder.")
@@ -59,6 +56,12 @@ def pull(**given: Any) -> int:
 @click.argument("target", metavar="hf://OWNER/NAME|URL|DIR")
 @click.option("--outputs", "left", is_flag=True, help="Also the files that it left, as outputs/.")
 @click.option("--public", is_flag=True, help="A new model of the hub is public (default: private).")
+@click.option(
+    "--pickles",
+    type=click.Choice(["convert", "keep"]),
+    help="Pickled weights (.pt, .bin …): push their tensors as safetensors, or the files as they are. A hub "
+    "is sent none unasked.",
+)
 @options.yes_option
 @options.store_option
 @options.json_option
@@ -110,3 +113,22 @@ def gc(**given: Any) -> int:
     sweep, of the archive, of a run that may go on, or of the last day (HOSTLER_GC_GRACE, in seconds). What is
     needed by the time of your answer stays. Also packs ended runs for quick reading."""
     return perform("hostler.cli.keep.gc", given)
+
+
+@click.command()
+@click.argument("names", metavar="[SWEEP]...", nargs=-1)
+@click.option("--all", "everything", is_flag=True, help="All sweeps of the store that are over.")
+@click.option("--older", metavar="AGE", help="Only those whose last run ended so long ago, like 7d.")
+@options.store_option
+@options.json_option
+def pack(**given: Any) -> int:
+    """Move logs, ends, metrics, output and environments of sweeps that are over into a few objects: for disks
+    with a quota of files. Everything reads as before; retry, resume and an edited file go on with a packed
+    sweep, and it can be packed again. The originals go two minutes after their copies count; cut off before,
+    the next hostler pack removes them. `pack: 7d` in hostler.yaml does it by itself.
+
+    \b
+    hostler pack grid                the sweep grid
+    hostler pack --all --older 7d    all that were over a week ago
+    """
+    return perform("hostler.cli.keep.pack", given)

@@ -1,0 +1,85 @@
+"""A week of a fleet on a virtual clock: workers are killed, frozen, cut off and unanswered, and every run is
+done once, with the weights and the curve of one that nobody disturbed. The checker of histories decides."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from test_three_weeks import Weeks
+from virtual_fleet import HOUR, Fleet, weights_of
+
+from hostler.records.run import control
+from hostler.records.series import metrics
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "history"))
+
+import checker
+
+SEED = int(os.environ.get("HOSTLER_SEED", "1"))
+WEEK = 7 * 24 * HOUR
+
+
+def evidence_of(fleet: Fleet, place: Path) -> Path:
+    """The store as files, and a history of what was expected and what hostler's readers show."""
+    for entry in fleet.store.list(""):
+        path = place / "store" / entry.key
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(fleet.store.get(entry.key).data)
+    expected = {key.run: wanted(fleet, n) for n, key in enumerate(fleet.keys)}
+    events = [
+        {"what": "expected", "runs": expected},
+        {"what": "read", "reader": "metrics", "when": "after", "runs": dict(shown(fleet))},
+        {"what": "left"},
+    ]
+    (place / "history.jsonl").write_text("".join(json.dumps(event) + "\n" for event in events))
+    return place
+
+
+def wanted(fleet: Fleet, run: int) -> dict[str, Any]:
+    steps = fleet.weeks.steps
+    state = json.dumps({"step": steps, "w": weights_of(run, steps)})
+    weights = {"weights.json": hashlib.sha256(state.encode()).hexdigest()}
+    curves = {"loss": [(step, 1 / step) for step in range(1, steps + 1)]}
+    return {"state": "done", "curves": curves, "weights": weights, "judged": "^weights.json$"}
+
+
+def shown(fleet: Fleet) -> Iterator[tuple[str, dict[str, Any]]]:
+    for key in fleet.keys:
+        state = control.state_of(fleet.store, key)
+        curves: dict[str, list[tuple[int, float]]] = {}
+        for point in metrics.read(fleet.store, key.run, state.attempt):
+            for name, value in point.values.items():
+                if not name.startswith(checker.OWN):
+                    curves.setdefault(name, []).append((point.step, value))
+        yield key.run, {"state": state.state, "attempts": state.attempts, "curves": curves}
+
+
+def played(folder: Path, place: Path, **given: Any) -> Fleet:
+    fleet = Fleet(folder, seed=SEED, **given)
+    fleet.play()
+    print(f"{fleet.took / 24 / HOUR:.1f} days, {dict(fleet.seen)}")
+    assert [str(violation) for violation in checker.check(evidence_of(fleet, place))] == []
+    return fleet
+
+
+def test_day_of_a_fleet_with_killed_workers_passes_the_checker(folder: Path, tmp_path: Path) -> None:
+    shift = Weeks(steps=24, save_every=2, pace=600.0)
+    fleet = played(folder, tmp_path, runs=12, places=3, weeks=shift, life=3 * HOUR)
+    assert fleet.seen["killed"] >= 3
+
+
+@pytest.mark.soak
+@pytest.mark.timeout(3600)
+def test_week_of_a_fleet_of_eight_passes_the_checker(folder: Path, tmp_path: Path) -> None:
+    part = float(os.environ.get("HOSTLER_DOSE", "1"))
+    day = Weeks(steps=240, save_every=2, pace=300.0)
+    fleet = played(folder, tmp_path, runs=round(max(4, 60 * part)), places=8, weeks=day, life=6 * HOUR)
+    assert fleet.seen["killed"] >= 100 * part and fleet.seen["frozen"] >= 20 * part
+    assert part < 1 or WEEK < fleet.took < 2 * WEEK

@@ -6,6 +6,7 @@ logs.py           fragments of output
 picker.py         points from printed lines
 tool_lines.py     metrics in lines of common tools
 plain_lines.py    metrics in lines of names and values
+printed_tables.py metrics in tables that are printed line by line
 metric_names.py   words and numbers of metrics as tools print them
 reread.py         points from stored logs of ended runs
 columns.py        columns of values as bytes

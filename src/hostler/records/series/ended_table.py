@@ -52,11 +52,11 @@ class EndedTable:
                 say(str(error))
 
     def _add(self, n: int, segment: Segment, newest: Mapping[str, int], but: Container[str]) -> None:
-        found = list(map(EndedFacts._make, _facts(n, segment, self._by)))
+        factses = list(map(EndedFacts._make, _facts(n, segment, self._by)))
         pairs = zip(segment.runs, segment.ks, strict=True)
         rows = [i for i, (run, k) in enumerate(pairs) if newest.get(run) == k and run not in but]
-        self.runs.update((segment.runs[i], found[i]) for i in rows)
-        done = {i for i in rows if found[i].state == DONE}
+        self.runs.update((segment.runs[i], factses[i]) for i in rows)
+        done = {i for i in rows if factses[i].state == DONE}
         for name, logging in segment.logged().items():
             if name not in self.logged and not done.isdisjoint(logging):
                 self.logged.add(name)
@@ -68,9 +68,9 @@ class EndedTable:
             return []
         sign = -1 if self._by.goal == "max" else 1
         ranked = (
-            (sign * one.value, int(run[:7]), run)
-            for run, one in self.runs.items()
-            if one.value is not None and one.state in states and isfinite(one.value)
+            (sign * facts.value, int(run[:7]), run)
+            for run, facts in self.runs.items()
+            if facts.value is not None and facts.state in states and isfinite(facts.value)
         )
         return [run for _, _, run in nsmallest(count, ranked)]
 
@@ -78,8 +78,8 @@ class EndedTable:
         """Runs whose last value of the metric is NaN."""
         return [
             run
-            for run, one in self.runs.items()
-            if one.last is not None and isnan(one.last) and (states is None or one.state in states)
+            for run, facts in self.runs.items()
+            if facts.last is not None and isnan(facts.last) and (states is None or facts.state in states)
         ]
 
     def end(self, run: str) -> Record | None:

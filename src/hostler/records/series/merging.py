@@ -19,22 +19,22 @@ def merge(
 ) -> list[bytes | memoryview]:
     """All rows of all of them, one after the other, as the pieces of one segment: curves are large, and are
     not copied for it. `facts` go into the header."""
-    one = _Merging(parts)
+    merging = _Merging(parts)
     header = {
         "format": segments.FORMAT,
         "token": os.urandom(8).hex(),
         "sweep": sweep,
         "rows": sum(part.rows for part in parts),
-        "run": one.column([(part.header["run"], part.rows) for part in parts]),
-        "k": one.column([(part.header["k"], part.rows) for part in parts]),
-        "apart": [base + n for base, part in one.based() for n in part.header["apart"]],
-        "end": one.tables("end"),
-        "params": one.tables("params"),
-        "totals": one.totals(),
-        "tracks": one.tracks() if curves else [],
+        "run": merging.column([(part.header["run"], part.rows) for part in parts]),
+        "k": merging.column([(part.header["k"], part.rows) for part in parts]),
+        "apart": [base + n for base, part in merging.based() for n in part.header["apart"]],
+        "end": merging.tables("end"),
+        "params": merging.tables("params"),
+        "totals": merging.totals(),
+        "tracks": merging.tracks() if curves else [],
         **facts,
     }
-    return [segments.head(header), *one.blocks.parts]
+    return [segments.head(header), *merging.blocks.parts]
 
 
 class _Merging:

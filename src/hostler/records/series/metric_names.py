@@ -9,8 +9,10 @@ from functools import lru_cache
 from typing import NamedTuple
 
 NUMBER = (
-    r"[-+]?(?:\d{1,3}(?:,\d{3})+(?:\.\d*)?|\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?|[-+]?(?:nan|NaN|inf|Infinity)"
+    r"[-+]?(?:\d{1,3}(?:,\d{3})+(?:\.\d*)?|\d+(?:\.\d*)?|\.\d+)(?:[eE][-+]?\d+)?"
+    r"|[-+]?(?:nan|NaN|inf|Infinity)"
 )
+SHOWN = r"tensor\(|np\.float\d+\("  # before a number that PyTorch or NumPy shows
 END = r"(?![\w:/]|[.,-]\d|\.$)"  # no date, version, address or clock begins so
 FLOAT = re.compile(r"[.%eEnN]")  # how a measured value is written, and a setting like 16 is not
 _ODD = re.compile(r"[^\w./-]+")
@@ -28,17 +30,21 @@ STRONG = _words(
     logloss mlogloss merror nll ppl perplexity bleu rouge wer cer psnr ssim fid elbo bpb bpc reward ndcg mrr
     mcc kappa bce xent map50 top1 top5"""
 )
-WEAK = _words("error err score return entropy map")
+WEAK = _words("error err score return entropy map cost kl kld recon fitness objective")
 PHASES = _words("train training val valid validation eval evaluation test testing dev")
 STEPS = _words("step global_step globalstep iteration iter it epoch ep batch round")
 QUALIFIERS = _words(
-    """avg average mean best final running total epoch batch step macro micro weighted top grad gradient norm
-    lr learning rate set cls box reg"""
+    """avg average mean median best final last overall running total epoch batch step macro micro weighted top
+    grad gradient norm lr learning rate set cls box reg bbox mask rpn roc pr cv oof cross-validation d g
+    discriminator generator critic actor policy value kl recon reconstruction adv adversarial aux ce
+    contrastive distillation mlm squared absolute root square percentage cross binary categorical sparse
+    negative log likelihood"""
 )
+_MEASURED_ERRORS = _words("squared absolute square")
 _SETTINGS = _words(
     """weight weights scale coef coeff coefficient threshold target lambda alpha beta gamma eps epsilon
-    smoothing patience tol tolerance margin factor decay fn type reduction limit goal every freq window cutoff
-    delta clip warmup schedule size num max min"""
+    smoothing patience thr tol tolerance margin factor decay fn type reduction limit goal every freq window
+    cutoff delta clip warmup schedule size num max min stop"""
 )
 NOISE = _words(
     """time eta elapsed duration remaining seed pid rank port device gpu version v_num data mem memory vram dt
@@ -60,7 +66,7 @@ class Reading(NamedTuple):
     restarts: bool = False
     rounds: bool = False
     whole: bool = True
-    epoch: float | None = None  # where it has no step: an epoch, perhaps a part of one
+    epoch: float | None = None  # where it has no step: an epoch, perhaps a part of one; else that of the step
 
 
 @lru_cache(maxsize=1024)
@@ -70,6 +76,8 @@ def is_metric(name: str, *, weak: bool = False) -> bool:
     if not _SETTINGS.isdisjoint(words):
         return False
     plain_words = {*words, *(word.rstrip("0123456789") for word in words)}
+    if "error" in words and not _MEASURED_ERRORS.isdisjoint(words):  # mean squared error
+        return True
     if not STRONG.isdisjoint(plain_words) or _AVERAGE_PRECISION.match(name):
         return True
     return not WEAK.isdisjoint(plain_words) and (weak or not PHASES.isdisjoint(words))
@@ -77,7 +85,11 @@ def is_metric(name: str, *, weak: bool = False) -> bool:
 
 def has_metric(found: Iterable[tuple[str, str]], stepped: bool) -> bool:
     """Whether one of these is a metric, and written as a measured value is: 16 may be one beside a step."""
-    return any(is_metric(name) and (stepped or FLOAT.search(value)) for name, value in found)
+    return any(
+        (is_metric(name) and (stepped or FLOAT.search(value)))
+        or (stepped and FLOAT.search(value) and is_metric(name, weak=True))
+        for name, value in found
+    )
 
 
 @lru_cache(maxsize=1024)

@@ -230,7 +230,8 @@ def _origin_of(own: Sequence[Fragment]) -> Origin | None:
 
 
 def _covered(own: Sequence[Fragment], upto: Origin | None) -> list[Point]:
-    """Points of an attempt that a checkpoint covers, each writer's for itself; None: all."""
+    """Points of an attempt that a checkpoint covers, each writer's for itself; None: all. Where it does not
+    say how many of another node's it covers, those count whose steps node 0's covered points have reached."""
     writers: dict[int, list[Point]] = {}
     for fragment in own:
         if fragment.whole:
@@ -238,8 +239,13 @@ def _covered(own: Sequence[Fragment], upto: Origin | None) -> list[Point]:
         writers.setdefault(fragment.rank, []).extend(fragment.points)
     if upto is None:
         return [point for points in writers.values() for point in points]
-    ends = {rank: upto.others.get(str(rank), 0) if rank else upto.position for rank in writers}
-    return [point for rank, points in writers.items() for point in points[: ends[rank]]]
+    first = writers.get(0, [])[: upto.position]
+    reached = max((point.step for point in first), default=-1)
+    found = first
+    for rank in sorted(writers.keys() - {0}):
+        counted, points = upto.others.get(str(rank)), writers[rank]
+        found += [p for p in points if p.step <= reached] if counted is None else points[:counted]
+    return found
 
 
 def join(pieces: Sequence[Sequence[Point]]) -> list[Point]:

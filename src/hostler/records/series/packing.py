@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
+from itertools import islice
 from typing import Any
 
 from hostler.errors import DamagedError, NewerFormatError
@@ -16,10 +19,13 @@ from hostler.records.series.points import Point
 from hostler.records.series.segments import PackedRun, Segment
 from hostler.records.sweep import sweeps
 from hostler.spec.job import Job
-from hostler.store import NotFound, Store
+from hostler.store import Entry, NotFound, Store
+from hostler.store.registry import is_folder
 
 RUNS = 100  # in a segment
 BYTES = 16 << 20  # or so many
+SEVERAL, LONG = 4, 128 << 10  # segments, and bytes of one, from which they are fetched ahead
+FAR, NEAR = 8, 2  # how many at a time: of a bucket, of a folder
 ANY = 1 << 30  # an attempt that comes after all others
 
 
@@ -52,20 +58,43 @@ def read(
 def each(
     store: Store, sweep: str, known: Iterable[int] = (), say: Callable[[str], None] = lambda line: None
 ) -> Iterator[tuple[int, Segment]]:
-    """The same one by one: none is held that the reader lets go."""
-    have = set(known)
-    for entry in store.list(layout.segments(sweep)):
-        n = segments.number_of(entry.key)
-        if n in have or not n:
-            continue
+    """The same one by one: but for a few that are fetched ahead, none is held that the reader lets go."""
+    have = {0, *known}
+    entries = [
+        entry for entry in store.list(layout.segments(sweep)) if segments.number_of(entry.key) not in have
+    ]
+    for key, fetched in _fetched(store, entries):
         try:
-            segment = segments.decode(store.get(entry.key).data, entry.key)
-            segment.check_facts(entry.key)
-            yield n, segment
+            segment = segments.decode(fetched(), key)
+            segment.check_facts(key)
+            yield segments.number_of(key), segment
         except NotFound:  # deleted right now
             continue
         except (DamagedError, NewerFormatError) as error:
             say(str(error))
+
+
+def _fetched(store: Store, wanted: Sequence[Entry]) -> Iterator[tuple[str, Callable[[], bytes]]]:
+    """Each key, and what returns its bytes or raises: several at a time where one alone takes long."""
+
+    def fetch(key: str) -> bytes:
+        return store.get(key).data
+
+    far = not is_folder(store.url)
+    if len(wanted) < SEVERAL or not (far or wanted[0].size > LONG):
+        yield from ((entry.key, partial(fetch, entry.key)) for entry in wanted)
+        return
+    from concurrent.futures import ThreadPoolExecutor  # small stores do without
+
+    with ThreadPoolExecutor(FAR if far else NEAR) as pool:
+        rest = iter(wanted)
+        ahead = deque(
+            (entry.key, pool.submit(fetch, entry.key)) for entry in islice(rest, FAR if far else NEAR)
+        )
+        while ahead:
+            key, future = ahead.popleft()
+            yield key, future.result
+            ahead.extend((entry.key, pool.submit(fetch, entry.key)) for entry in islice(rest, 1))
 
 
 def ends(
@@ -166,8 +195,8 @@ def compact(store: Store, job: Job, *, least: int = 1) -> int:
     """Put what is in no segment into new ones, if it is as many as `least`: how many runs that were."""
     newest = log.heads(store, job.name)
     known = read(store, job.name)
-    there = covered(known, newest)
-    left = [(run, k) for run, k in newest.items() if run not in there.rows and _is_known(job, run)]
+    coverage = covered(known, newest)
+    left = [(run, k) for run, k in newest.items() if run not in coverage.rows and _is_known(job, run)]
     if len(left) < least:
         return 0
     count, number = 0, max(known, default=0)
@@ -181,9 +210,9 @@ def batches(found: Iterable[PackedRun]) -> Iterator[list[PackedRun]]:
     """As many at a time as a segment takes."""
     batch: list[PackedRun] = []
     size = 0
-    for one in found:
-        batch.append(one)
-        size += one.size
+    for run in found:
+        batch.append(run)
+        size += run.size
         if is_enough(len(batch), size):
             yield batch
             batch, size = [], 0
@@ -199,8 +228,8 @@ def is_enough(count: int, size: int) -> bool:
 def _packed(store: Store, job: Job, left: Iterable[tuple[str, int]]) -> Iterator[PackedRun]:
     trashed = sweeps.trashed(store, job.name)
     for run, k in left:
-        if run not in trashed and (one := _one(store, job, RunKey(job.name, run), k)):
-            yield one
+        if run not in trashed and (packed_run := _one(store, job, RunKey(job.name, run), k)):
+            yield packed_run
 
 
 def _one(store: Store, job: Job, key: RunKey, k: int) -> PackedRun | None:

@@ -75,7 +75,7 @@ class Picker:
         return self._tools.settled() if self._tools else []
 
     def stand_down(self) -> None:
-        """The script logs by itself: lines of tools are no metrics any more."""
+        """The script logs by itself: lines of tools stop being metrics."""
         if self._tools:
             self._tools.stop()
 
@@ -114,12 +114,15 @@ class Picker:
 LONGEST = 2000  # bytes of a line that a tool prints
 SHAPES = 4096  # of lines without metrics that are remembered
 _ROOTS = re.compile(  # by their first letters, which is quicker
-    rb"a(?:cc|u[cpr])|b(?:leu|p[bc]|ce)|cer|dice|e(?:rr|lbo|ntropy)|f(?:1|id)|iou|kappa|loss|m(?:a[ep]|s[el]|rr|cc)"
-    rb"|n(?:ll|dcg)|p(?:rec|pl|erp|snr)|r(?:ecall|2|ouge|eward|eturn)|s(?:sim|core)|top[15]|wer|xent|'s |\]\t"
+    rb"a(?:cc|u[cpr])|b(?:leu|p[bc]|ce)|c(?:er|ost)|dice|e(?:rr|lbo|ntropy)|f(?:1|id|itness)|iou|k(?:appa|l)|loss"
+    rb"|m(?:a[ep]|s[el]|rr|cc)|n(?:ll|dcg)|objective|p(?:rec|pl|erp|snr)|r(?:e(?:call|con|ward|turn)|\^?2|ouge)"
+    rb"|s(?:sim|core)|top[15]|wer|xent|'s |\]\t|\tlearn"
 )
 _UNSIGNED = re.compile(  # lines that say something without `:` and `=`
-    rb"[\s\[(|]*(?i:e(?:poch|pisode|p\b|nd of)|step|it(?:er|\s)|batch|round|global.step)|\s*(?:[|]|[*]\s)"
-    rb"|[A-Za-z]\w*_\w+\s+[-+.\d]\S*\s*$"
+    rb"[\s\[(|]*(?:(?:INFO|DEBUG)\]?[\s:|-]+)?"
+    rb"(?i:e(?:poch|pisode|p\b|nd of)|fold|step|it(?:er|\s)|batch|round|global.step|after)"
+    rb"|\s*(?:[|]|[*]\s)|[*]{3}|LOSS train\s"
+    rb"|[A-Za-z]\w*(?:[ -][A-Za-z]\w*){0,3}\s+[-+]?\d*\.?\d(?:\S*\s*$|[\d.]*%?, [A-Za-z])"
 )
 _ZEROED = bytes.maketrans(b"123456789", b"000000000")
 _COUNTED = re.compile(rb"[fFrRlLpP]0")  # as in f1, r2, l1, top5: such shapes are not remembered
@@ -136,6 +139,7 @@ class _ToolPoints:
         self._step = -1  # the newest
         self._there: set[str] | None = None  # the metrics it has; None: the next one is wanted
         self._bar, self._offset = -1, 0  # the last count of a bar, and what bars before it came to
+        self._epoch = -1.0  # that of the last line with a step and an epoch
         self._resumed = self._model = 0  # the first step after a resume, and rounds of the model
         self.counted = False  # whether steps were counted, not printed
         self._rounds: int | None = None  # rounds before the first that this attempt printed
@@ -155,11 +159,13 @@ class _ToolPoints:
     def wants(self, line: bytes) -> bool:
         """Whether a line without a sign may say something: it begins with a step or a bar, is a variable with
         its value, or one of several that belong together."""
-        return _UNSIGNED.match(line) is not None or self._belongs(line)
+        return len(line) <= LONGEST and (_UNSIGNED.match(line) is not None or self._belongs(line))
 
     def _belongs(self, line: bytes) -> bool:
         """Whether a line counts with those around it: the epoch above a bar, or a part of a table."""
-        if b"DataLoader" in line or line.startswith(b"Epoch "):
+        if b"DataLoader" in line or line.startswith((b"Epoch ", b"***")):
+            return True
+        if line.startswith(b"| ") and b"/ " in line:  # of Stable-Baselines3
             return True
         return self._known is not None and self._known.in_table
 
@@ -247,12 +253,22 @@ class _ToolPoints:
                 self._rounds = 0 if step else self._model or self._resumed
             return step + self._rounds
         if not reading.restarts:
-            return step
+            return step if epoch is None else self._in_epoch(step, epoch, reading)
         if self._bar < 0 and step < self._resumed - 1:  # a bar of what is left to do
             self._offset = self._resumed - 1
         elif step < self._bar:
             self._offset += self._bar
         self._bar = step
+        return self._offset + step
+
+    def _in_epoch(self, step: int, epoch: float, reading: Reading) -> int:
+        """The step of a line that has an epoch, too: counted on where the next epoch begins anew."""
+        is_there = step == self._bar and not reading.values.keys().isdisjoint(self._there or ())
+        if self._epoch < 0 and step * 2 < self._resumed:
+            self._offset = self._resumed - 1
+        elif self._epoch < epoch and (step < self._bar or is_there):
+            self._offset += self._bar
+        self._epoch, self._bar = epoch, step
         return self._offset + step
 
 
@@ -265,16 +281,16 @@ def _found(line: bytes) -> dict[str, float]:
 
 def _numbers(value: Any, prefix: str = "") -> dict[str, float]:
     """Numeric leaves of a JSON object; nested names are joined by '/'."""
-    found: dict[str, float] = {}
+    numbers: dict[str, float] = {}
     for name, item in value.items() if isinstance(value, Mapping) else ():
         if isinstance(item, Mapping):
-            found.update(_numbers(item, f"{prefix}{name}/"))
+            numbers.update(_numbers(item, f"{prefix}{name}/"))
         elif isinstance(item, (int, float)) and not isinstance(item, bool):
             try:
-                found[_clean(prefix + name)] = float(item)
+                numbers[_clean(prefix + name)] = float(item)
             except OverflowError:
                 continue
-    return found
+    return numbers
 
 
 def _clean(name: str) -> str:

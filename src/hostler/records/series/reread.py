@@ -32,7 +32,8 @@ from hostler.store import NotFound, Store
 WRITER = 999_999  # the number of the writer of these points: no node of a gang has it
 HEAD = 1 << 20  # bytes of a log in which candidates and samples are looked for
 _PAIR = re.compile(  # a name before a number, on one line
-    r"(?<![\w.])([A-Za-z]\w+)([ \t]*[:=][ \t]*|[ \t]+)([-+]?\d*\.?\d+(?:e[-+]?\d+)?)(?![\w:/]|[.,-]\d)"
+    r"(?<![\w.])([A-Za-z]\w+)([ \t]*[:=][ \t]*|[ \t]+)"
+    r"([-+]?(?:\d+(?:\.\d+)?|\.\d+)(?:e[-+]?\d+)?)(?![\w:/]|[.,-]\d)"
 )
 _ROUNDS = re.compile(rb"(?m)^\[hostler\] goes on from checkpoint \S+ \((\d+) boosting rounds\)$")
 _OWN = re.compile(rb"(?m)^\[hostler\] .*$")  # lines of the worker's own
@@ -68,14 +69,16 @@ def reread(store: Store, key: RunKey, source: MetricSource) -> Reread:
     attempts = metrics.lineage(fragments, state.attempt) or [state.attempt]
     by_itself = {
         name
-        for one in fragments
-        if one.rank != WRITER and one.attempt in attempts
-        for point in one.points
+        for fragment in fragments
+        if fragment.rank != WRITER and fragment.attempt in attempts
+        for point in fragment.points
         for name in point.values
     }
     found = _read(store, key.run, attempts, run_log.entries, source)
     points = [point for one in found if (point := _without(one, by_itself)).values]
-    there = [one for one in fragments if one.rank == WRITER and one.attempt == attempts[-1]]
+    there = [
+        fragment for fragment in fragments if fragment.rank == WRITER and fragment.attempt == attempts[-1]
+    ]
     before, names = _written(there), _names(points)
     kept = [point for one in before if (point := _without(one, set(names))).values]
     whole = sorted([*kept, *points], key=lambda point: point.step)
@@ -152,7 +155,7 @@ def _read(
         for key, length in listed.get(attempt, ()):
             data = _data(store, key)
             if before and not at:  # the worker says it before the script prints anything
-                rounds = int(told[1]) if (told := _ROUNDS.search(data)) else 0
+                rounds = int(match[1]) if (match := _ROUNDS.search(data)) else 0
                 picker.continue_from(1 + max(point.step for point in before), rounds)
             at += length
             now = begun + (ended - begun) * at / max(1, size)
@@ -205,7 +208,7 @@ def _data(store: Store, key: str) -> bytes:
 
 def _written(fragments: Sequence[Fragment]) -> list[Point]:
     """Points that were read so before: each writing holds all."""
-    ours = [one for one in fragments if one.rank == WRITER]
+    ours = [fragment for fragment in fragments if fragment.rank == WRITER]
     return list(ours[-1].points) if ours else []
 
 

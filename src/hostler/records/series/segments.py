@@ -107,13 +107,13 @@ def encode(sweep: str, found: Sequence[PackedRun]) -> bytes:
         "at": round(time.time(), 3),
         "sweep": sweep,
         "rows": len(found),
-        "run": blocks.column([one.run for one in found]),
-        "k": blocks.integers(one.k for one in found),
-        "apart": [n for n, one in enumerate(found) if one.tracks is None],
-        "end": _tables([{name: one.end.get(name) for name in FACTS} for one in found], blocks, FACTS),
-        "params": _tables([one.params for one in found], blocks),
-        "totals": _totals([one.totals for one in found], blocks),
-        "tracks": _tracks([one.tracks or () for one in found], blocks),
+        "run": blocks.column([run.run for run in found]),
+        "k": blocks.integers(run.k for run in found),
+        "apart": [n for n, packed_run in enumerate(found) if packed_run.tracks is None],
+        "end": _tables([{name: run.end.get(name) for name in FACTS} for run in found], blocks, FACTS),
+        "params": _tables([run.params for run in found], blocks),
+        "totals": _totals([run.totals for run in found], blocks),
+        "tracks": _tracks([run.tracks or () for run in found], blocks),
     }
     return b"".join([head(header), *blocks.parts])
 
@@ -175,11 +175,11 @@ class Segment:
         return found
 
     def fact(self, name: str) -> list[Any]:
-        """One fact of the end of each run; None where it is not kept."""
+        """A fact of the end of each run; None where it is not kept."""
         return self._whole(*self.header["end"].get(name, ([], ["j", []])))
 
     def total(self, name: str, part: str) -> list[float | None]:
-        """One part of the totals of a metric, by run; None where a run has not logged it."""
+        """A part of the totals of a metric, by run; None where a run has not logged it."""
         total = self.header["totals"].get(name, {})
         return self._whole(total.get("rows", []), total.get(part, ["j", []]))
 
@@ -203,11 +203,11 @@ class Segment:
 
     def params(self) -> list[dict[str, Any]]:
         """The parameters of each run, with dotted keys."""
-        found: list[dict[str, Any]] = [{} for _ in range(self.rows)]
+        rows: list[dict[str, Any]] = [{} for _ in range(self.rows)]
         for name, sparse in self.header["params"].items():
             for n, value in self._cells(sparse):
-                found[n][name] = value
-        return found
+                rows[n][name] = value
+        return rows
 
     def _cells(self, sparse: Sparse) -> Iterable[tuple[int, Any]]:
         rows, column = sparse
@@ -299,7 +299,7 @@ def _tables(
     found: Sequence[Mapping[str, Any]], blocks: Blocks, names: Iterable[str] = ()
 ) -> dict[str, Sparse]:
     """Columns of tables that need not have the same keys; what has no value in any row is left out."""
-    every = list(names) or list(dict.fromkeys(name for one in found for name in one))
+    every = list(names) or list(dict.fromkeys(name for record in found for name in record))
     tables = {}
     for name in every:
         rows = [n for n, one in enumerate(found) if name in one and (not names or one[name] is not None)]

@@ -3,7 +3,8 @@
 A line counts only if every word of it is understood and a name in it is a metric's (`loss`, `val_acc`): a
 sentence, a setting or a table of something else is never a metric. Each function knows the lines of one tool
 and returns None for all others; `Recogniser` asks them in turn, then `plain_lines.py`. It keeps what spans
-lines: the epoch that Keras prints above its bar, Lightning's table, and its bar that is broken into lines.
+lines: the epoch that Keras prints above its bar, Lightning's table, and its bar that is broken into lines;
+other tables are in `printed_tables.py`.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from hostler.records.series.metric_names import (
     NOISE,
     NUMBER,
     PHASES,
+    SHOWN,
     STEPS,
     Reading,
     clean,
@@ -26,33 +28,49 @@ from hostler.records.series.metric_names import (
     number,
     whole_number,
 )
-from hostler.records.series.plain_lines import PlainLines
+from hostler.records.series.plain_lines import PlainLines, begin, is_word, plain
+from hostler.records.series.printed_tables import ColumnTable, KeyTable
 
 _WIDEST = 1000  # characters of a bar that is broken into lines
 _ANSI = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]|\x08+")
 
 
-# {'loss': '0.69', 'grad_norm': 1.2, 'epoch': 1.0}
+# {'loss': '0.69', 'grad_norm': 1.2, 'epoch': 1.0}        Epoch 3: {'loss': np.float64(0.5)}
 _ENTRY = re.compile(
-    r"""\s*(?:'([^']+)'|"([^"]+)")\s*:\s*(?:(?P<q>['"]?)(?P<n>{n})(?P=q)|None)\s*(?:,|$)""".replace(
-        "{n}", NUMBER
-    )
+    r"""\s*(?:'([^']+)'|"([^"]+)")\s*:\s*(?:(?:(?P<q>['"])|(?P<shown>{shown}))?(?P<n>{n})(?(q)(?P=q))(?(shown)\))|None)"""
+    r"\s*(?:,|$)".replace("{n}", NUMBER).replace("{shown}", SHOWN)
+)
+_DICT = re.compile(
+    r"\[?(?:(?i:epoch|step|iteration|iter)\s*[:=#]?\s*(?P<n>\d+)(?:\s*/\s*\d+)?|"
+    rf"(?P<of>{'|'.join(sorted(PHASES))}|metrics|results|scores|logs|history)(?: metrics| results| scores)?)"
+    r"\]?[\s:=|,-]+(?P<dict>\{.*\})",
+    re.IGNORECASE,
 )
 
 
 def transformers(text: str) -> Reading | None:
     """A dict of Transformers' Trainer; all of its values are numbers, quoted or not."""
+    head = _DICT.fullmatch(text) if text.endswith("}") else None
+    text = head["dict"] if head else text
     if not (text.startswith("{") and text.endswith("}")):
         return None
-    pieces = _ENTRY.split(text[1:-1])  # what is between the entries, and four groups of each
-    if any(pieces[::5]):
+    pieces = _ENTRY.split(text[1:-1])  # what is between the entries, and five groups of each
+    if any(pieces[::6]):
         return None
-    found = {a or b: n for a, b, n in zip(pieces[1::5], pieces[2::5], pieces[4::5], strict=True) if n}
+    found = {a or b: n for a, b, n in zip(pieces[1::6], pieces[2::6], pieces[5::6], strict=True) if n}
     step = next((found.pop(key) for key in ("step", "global_step") if key in found), None)
+    step = head["n"] if head and step is None else step
     if not has_metric(found.items(), step is not None or "epoch" in found):
         return None
-    values = clean(found.items())
+    of = head["of"].lower() if head and head["of"] else ""
+    values = clean(
+        (f"{of}_{name}" if of in PHASES and not _has_phase(name) else name, n) for name, n in found.items()
+    )
     return Reading(values, whole_number(step), epoch=values.get("epoch"))
+
+
+def _has_phase(name: str) -> bool:
+    return not PHASES.isdisjoint(re.split(r"[\W_]+", name.lower()))
 
 
 # [14]	val-logloss:0.048	train-logloss:0.03            XGBoost
@@ -81,26 +99,51 @@ def boosting(text: str) -> Reading | None:
     return Reading(clean(found), int(match[1]), rounds=of_xgboost) if known else None
 
 
+# 0:	learn: 0.6543	test: 0.6612	best: 0.6612 (0)	total: 57.5ms	remaining: 57.4s      CatBoost
+_CAT = re.compile(
+    rf"(\d+):((?:\s+(?:learn|test\d*|best):\s(?:{NUMBER})(?: \(\d+\))?)+)"
+    r"(?:\s+total: [\d.]+(?:us|ms|s|m|h)(?: [\d.]+(?:ms|s|m))?)?(?:\s+remaining: \S+(?: [\d.]+(?:ms|s|m))?)?"
+)
+_PAIR_OF_CAT = re.compile(rf"([a-z]+\d*):\s({NUMBER})")
+
+
+def catboost(text: str) -> Reading | None:
+    """A round of CatBoost."""
+    match = _CAT.fullmatch(text)
+    return Reading(clean(_PAIR_OF_CAT.findall(match[2])), int(match[1])) if match else None
+
+
 # Epoch 2:  45%|####   | 9/20 [00:01<00:02, 5.1it/s, v_num=0, loss=0.31]      tqdm, and Lightning's bar
 _TQDM = re.compile(
     r"%\|[^|]*\|\s*(?P<at>\d+)/(?P<total>\d+)\s*"
-    r"\[[\d:]+<[\d:?]+,\s*[\d.?]+\s?(?:it/s|s/it|[A-Za-z]+/s|s/[A-Za-z]+),\s*(?P<rest>[^\]]*)\]"
+    r"\[[\d:]+<[\d:?]+,\s*[\d.?]+\s?(?:it/s|s/it|[A-Za-z]+/s|s/[A-Za-z]+)(?:,\s*(?P<rest>[^\]]*))?\]"
 )
+_TITLE = re.compile(r"(.*\d(?:\.\d|e-).*?):?\s*\d+")
 _PAIR_OF_BAR = re.compile(rf"\s*([A-Za-z][\w.@/ -]*?)\s*[=:]\s*({NUMBER})\s?%?{END}\s*,?\s*")
 _OTHER_OF_BAR = re.compile(r"\s*[A-Za-z][\w.@/ -]*=[^,=]*(?:,|$)\s*")
 _EPOCH_OF_BAR = re.compile(r"\bepoch\s*[:#]?\s*(\d+)(?:\s*/\s*\d+)?\s*(?::\s*\d*)?$", re.IGNORECASE)
 
 
 def tqdm(text: str) -> Reading | None:
-    """The postfix of a tqdm bar."""
+    """The postfix of a tqdm bar, or its description: `loss 0.31:  45%|…`."""
     at = text.find("%|")
     match = _TQDM.match(text, at) if at > 0 else None
-    return _bar(match, text[:at]) if match else None
+    if not match:
+        return None
+    reading, head = _bar(match, text[:at]), _TITLE.fullmatch(text[:at])
+    title = plain(head[1]) if head else None
+    if title is None:
+        return reading
+    step, total = int(match["at"]), int(match["total"])
+    values = {**title.values, **(reading.values if reading else {})}
+    if title.step is not None:
+        return Reading(values, title.step * total + step)
+    return reading._replace(values=values) if reading else Reading(values, step, restarts=True)
 
 
 # Epoch 0/9 ━━━━━━━━ 20/20 0:00:01 • 0:00:00 9.1it/s v_num: 0.000 train_loss: 0.310      Lightning with rich
 _RICH = re.compile(
-    r"(?P<head>Epoch \d+)(?:/\d+)?\s+[━╸╺\s-]+\s*(?P<at>\d+)/(?P<total>\d+)\s+[\d:]+\s+•\s+[-\d:]+\s+"
+    r"(?P<head>Epoch \d+)(?:/\d+)?\s[━╸╺\s-]+(?P<at>\d+)/(?P<total>\d+)\s+[\d:]+\s+•\s+[-\d:]+\s+"
     r"[\d.]+it/s\s+(?P<rest>.+)"
 )
 
@@ -112,7 +155,7 @@ def rich_bar(text: str) -> Reading | None:
 
 
 def _bar(match: re.Match[str], head: str) -> Reading | None:
-    found, at, rest = list[tuple[str, str]](), 0, match["rest"]
+    found, at, rest = list[tuple[str, str]](), 0, match["rest"] or ""
     while at < len(rest):
         if pair := _PAIR_OF_BAR.match(rest, at):
             found.append((pair[1], pair[2]))
@@ -164,7 +207,42 @@ def on_images(text: str) -> Reading | None:
     return Reading(clean([(f"{match['phase'].lower()}_accuracy", match["n"])])) if match else None
 
 
-_TOOLS: tuple[Callable[[str], Reading | None], ...] = (transformers, boosting, tqdm, timm, on_images)
+# Cost after iteration 100: 0.53        Accuracy at epoch 3: 81.2%              plain
+_AFTER = re.compile(
+    r"(?P<name>[A-Za-z][\w.-]*(?: [A-Za-z][\w.-]*){0,2}) (?:at|after|for|in) (?:the )?(?:end of )?"
+    rf"(?:epoch|step|iteration|iter|round|episode)\s*[:#]?\s*(?P<at>\d+)(?:\s*/\s*\d+)?\s*(?:[:=]|\bis\b)\s*"
+    rf"(?P<n>{NUMBER})\s?%?",
+    re.IGNORECASE,
+)
+# LOSS train 0.53 valid 0.61                                                   PyTorch's tutorial
+_BOTH = re.compile(rf"LOSS train (?P<train>{NUMBER}) valid (?P<valid>{NUMBER})")
+
+
+def after_step(text: str) -> Reading | None:
+    """A value with its step between the name and it."""
+    match = _AFTER.fullmatch(text)
+    words = match["name"].lower().split() if match else []
+    if not match or not all(is_word(word) for word in words) or not is_metric(" ".join(words), weak=True):
+        return None
+    return Reading(clean([("_".join(words), match["n"])]), int(match["at"]))
+
+
+def both_losses(text: str) -> Reading | None:
+    """The line at the end of an epoch of PyTorch's tutorial."""
+    match = _BOTH.fullmatch(text)
+    return Reading(clean([("train_loss", match["train"]), ("valid_loss", match["valid"])])) if match else None
+
+
+_TOOLS: tuple[Callable[[str], Reading | None], ...] = (
+    transformers,
+    boosting,
+    catboost,
+    tqdm,
+    timm,
+    on_images,
+    after_step,
+    both_losses,
+)
 
 _KEYED = re.compile(rb"\s*-?\s*([A-Za-z_][\w.-]*):(?:\s.*)?")
 
@@ -184,13 +262,14 @@ class Recogniser:
         self._epoch: int | None = None  # as Keras has printed it above its bar
         self._columns = 0  # of Lightning's table, while it is being printed
         self._rows: dict[str, float] = {}
+        self._tables = (KeyTable(), ColumnTable())
         self._bar = ""  # of Lightning with rich, while its metrics may go on in the next line
         self.dull = False  # whether no line of the last one's shape holds anything
 
     @property
     def in_table(self) -> bool:
         """Whether every line is wanted, worth a look or not."""
-        return self._columns > 0 or bool(self._bar)
+        return self._columns > 0 or bool(self._bar) or any(table.is_open for table in self._tables)
 
     def read(self, line: bytes, before: bytes = b"") -> Reading | None:
         """The metrics of a line. `before` is the line above it: settings are printed in columns."""
@@ -199,6 +278,10 @@ class Recogniser:
             text = _ANSI.sub("", text)
         if (self._columns or "DataLoader" in text) and ((reading := self._table(text)) or self._columns):
             return reading
+        for table in self._tables:
+            is_of_table, reading = table.read(text)
+            if is_of_table or reading:
+                return reading
         indented, text = text[:1].isspace(), text.strip()
         if not self._bar and (reading := self._plain.known(text)):
             return self._placed(reading, text, indented=indented, before=before)
@@ -210,8 +293,9 @@ class Recogniser:
         if match := _EPOCH.fullmatch(text):
             self._epoch = int(match[1])
             return None
+        message = text[begin(text) :].lstrip()  # behind what a logger puts before it
         for tool in _TOOLS:
-            if reading := tool(text):
+            if reading := tool(text) or (tool(message) if message != text else None):
                 return reading
         if reading := self._plain.read(text):
             return self._placed(reading, text, indented=indented, before=before)
@@ -220,18 +304,21 @@ class Recogniser:
 
     def _placed(self, reading: Reading, text: str, *, indented: bool, before: bytes) -> Reading | None:
         """A plain line's metrics at the epoch above it, if they are metrics where it stands."""
+        bar = _BAR.match(text) if self._epoch is not None else None
+        if bar and reading.restarts:  # an older Keras, which prints one line for each epoch
+            reading = Reading(reading.values, whole=int(bar[1]) >= int(bar[2]))
         if reading.step is not None:
             return reading
         if len(reading.values) == 1 and _is_setting(indented=indented, before=before):
             return None
-        if self._epoch is not None and _BAR.match(text):  # Keras
+        if bar:  # Keras
             return Reading(reading.values, self._epoch, whole=reading.whole)
         return reading
 
     def close(self) -> Reading | None:
         """What a table held that the output broke off in."""
         rows, self._rows, self._columns = self._rows, {}, 0
-        return Reading(rows) if rows else None
+        return Reading(rows) if rows else self._tables[0].close()
 
     def _table(self, text: str) -> Reading | None:
         """Lightning's table, once its last line is there."""
@@ -251,7 +338,7 @@ class Recogniser:
         return None
 
 
-_BAR = re.compile(r"\d+/\d+\s")
+_BAR = re.compile(r"(\d+)/(\d+)\s")
 
 
 def _is_setting(*, indented: bool, before: bytes) -> bool:

@@ -1,18 +1,29 @@
-"""`add_argument` calls to options: of argparse, and of parsers that are built on it. Pure."""
+"""`add_argument` calls to options: of argparse, of parsers that are built on it, and of optparse. Pure."""
 
 from __future__ import annotations
 
 import ast
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from typing import Any
 
-from hostler.spec.parsers.option import ONE_VALUE, Option
-from hostler.spec.parsers.sources import ScriptSource, functions
+from hostler.spec.parsers.option import ONE_NUMBER, ONE_VALUE, Option
+from hostler.spec.parsers.sources import ScriptSource, functions, imported
 from hostler.spec.parsers.subcommands import left_out
-from hostler.spec.parsers.values import UNKNOWN, calls, constant, keywords, last_name, reader
+from hostler.spec.parsers.values import (
+    UNKNOWN,
+    calls,
+    constant,
+    joined_text,
+    keywords,
+    last_name,
+    reader,
+    words_of_booleans,
+)
 from hostler.spec.style import Form
 
 ADD = "add_argument"
+ADD_OF_OPTPARSE = "add_option"
 # Methods of a parser or group that neither hand it to others nor let unknown options through.
 _OWN = frozenset(
     {ADD, "add_argument_group", "add_mutually_exclusive_group", "parse_args", "set_defaults", "get_default"}
@@ -26,16 +37,61 @@ def options(found: Iterable[ScriptSource], words: Sequence[str] = ()) -> Iterato
     """Options of every call; `words` of the command choose among sub-commands."""
     found = tuple(found)
     known, others = functions(found), left_out(found, words)
+    defaults = _set_defaults(found, others)
+    adding = {ADD, ADD_OF_OPTPARSE} if "optparse" in imported(found) else {ADD}
     for source in found:
-        aliases = _aliases(source)
+        aliases, turns = _aliases(source), _turns(source)
         for call in calls(source.nodes()):
-            is_add = last_name(call.func) == ADD or (
+            is_add = last_name(call.func) in adding or (
                 isinstance(call.func, ast.Name) and call.func.id in aliases
             )
-            if is_add and call not in others:
-                option = _option(call, source, known)
+            for bound in turns.get(call, [{}]) if is_add and call not in others else ():
+                name_of = joined_text if bound else constant
+                inside = replace(source, names={**source.names, **bound})
+                names = [name_of(word, inside.names) for word in call.args]
+                option = _option(call, names, inside, known)
                 if option:
-                    yield option
+                    yield _with_default(option, defaults.get(option.dest))
+
+
+def _turns(source: ScriptSource) -> dict[ast.Call, list[dict[str, object]]]:
+    """Calls in loops over constants, and what the loop's names are in each turn. A call under an `if` in the
+    loop is not made in every turn."""
+    turns: dict[ast.Call, list[dict[str, object]]] = {}
+    for loop in source.nodes():
+        if not isinstance(loop, ast.For):
+            continue
+        items = constant(loop.iter, source.names)
+        targets = loop.target.elts if isinstance(loop.target, ast.Tuple) else [loop.target]
+        names = [target.id for target in targets if isinstance(target, ast.Name)]
+        if not isinstance(items, list) or len(names) != len(targets):
+            continue
+        rows = [item if isinstance(loop.target, ast.Tuple) else [item] for item in items]
+        if all(isinstance(row, list) and len(row) == len(names) for row in rows):
+            bound = [dict(zip(names, row, strict=True)) for row in rows]
+            lines = [line for line in loop.body if isinstance(line, (ast.Expr, ast.Assign))]
+            turns |= {call: bound for line in lines for call in calls(list(ast.walk(line)))}
+    return turns
+
+
+def _set_defaults(found: Iterable[ScriptSource], others: set[ast.Call]) -> dict[str, object]:
+    """Defaults that `set_defaults(amp=True)` gives, by key."""
+    return {
+        word.arg: constant(word.value, source.names)
+        for source in found
+        for call in calls(source.nodes())
+        if last_name(call.func) == "set_defaults" and call not in others
+        for word in call.keywords
+        if word.arg
+    }
+
+
+def _with_default(option: Option, default: object) -> Option:
+    """A flag that already has the only value that it gives cannot be changed; nor is it stuck without."""
+    if not isinstance(default, bool) or option.form.booleans != "bare":
+        return option
+    gives = bool(option.form.true)
+    return replace(option, stuck=default if default is gives else None)
 
 
 def is_closed(found: Iterable[ScriptSource]) -> bool:
@@ -98,13 +154,16 @@ def _aliases(source: ScriptSource) -> set[str]:
     }
 
 
-def _option(call: ast.Call, source: ScriptSource, known: Mapping[str, ast.AST]) -> Option | None:
-    names = [constant(word, source.names) for word in call.args]
+def _option(
+    call: ast.Call, names: list[Any], source: ScriptSource, known: Mapping[str, ast.AST]
+) -> Option | None:
+    if len(names) == 1 and isinstance(names[0], str) and names[0].isidentifier():
+        return Option((), names[0], where=f"{source.shown}:{call.lineno}")
     if not names or not all(isinstance(name, str) and name.startswith("-") for name in names):
         return None
-    given = keywords(call)
+    nodes = keywords(call)
     names.sort(key=lambda name: not name.startswith("--"))
-    dest = constant(given.get("dest"), source.names) if given else None
+    dest = constant(nodes.get("dest"), source.names) if nodes else None
     if dest is UNKNOWN:
         return None
     bare = Option(
@@ -113,7 +172,7 @@ def _option(call: ast.Call, source: ScriptSource, known: Mapping[str, ast.AST]) 
         Form(option=names[0]),
         where=f"{source.shown}:{call.lineno}",
     )
-    return bare if given is None else _declared(bare, given, source, known)
+    return bare if nodes is None else _declared(bare, nodes, source, known)
 
 
 def _declared(
@@ -168,26 +227,31 @@ def _valued(
 ) -> Option:
     option = bare.form.option
     reads = reader(given.get("type"), known)
-    choices = constant(given.get("choices"), source.names)
-    if isinstance(choices, list) and "True" in choices and "true" not in choices:
-        reads = replace(reads, true="True", false="False")
+    choices, default = (constant(given.get(word), source.names) for word in ("choices", "default"))
+    words = words_of_booleans(choices if isinstance(choices, list) else [default])
+    if words and reads.true is None:
+        reads = replace(reads, true=words[0], false=words[1])
     true = None if reads.true is None else (option, reads.true)
     false = None if reads.false is None else ((option, reads.false) if reads.false else (f"{option}=",))
     form = replace(bare.form, booleans="value", true=true, false=false, literal=reads.literal)
     counts = (nargs, nargs) if isinstance(nargs, int) else _COUNTS.get(nargs)
     bare = replace(bare, counts=counts, nests=reads.literal or reads.lists == "json")
+    kind = given.get("type")
+    is_number = isinstance(kind, ast.Name) and last_name(kind) in ("int", "float")
+    is_number = is_number or constant(kind, source.names) in ("int", "float", "long")  # of optparse
+    one = ONE_NUMBER if is_number else ONE_VALUE
     if action == "append":
         return replace(
             bare,
             form=replace(form, lists="repeat"),
-            accepts=ONE_VALUE | {"repeat"},
+            accepts=one | {"repeat"},
             how="with action='append'",
         )
     several = nargs in ("+", "*") or (isinstance(nargs, int) and nargs > 1)
     if several:
-        accepts = ONE_VALUE | {"spaces"} | ({"repeat"} if action == "extend" else set())
+        accepts = one | {"spaces"} | ({"repeat"} if action == "extend" else set())
         return replace(bare, form=replace(form, lists="spaces"), accepts=accepts, how=f"with nargs={nargs!r}")
     if action == "extend":
         return bare
-    accepts = ONE_VALUE | ({"bare"} if nargs == "?" else set())
+    accepts = one | ({"bare"} if nargs == "?" else set())
     return replace(bare, form=replace(form, lists=reads.lists), accepts=accepts, how="with one value")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import field, replace
 
 from hostler.frozen import dataclass
@@ -12,12 +12,14 @@ ONE_VALUE = frozenset(
     {"value", "comma", "joined", "json"}
 )  # words of `style:` that fit an option with one value
 
+ONE_NUMBER = frozenset({"value"})
+
 
 @dataclass(frozen=True)
 class Option:
     """`accepts` are the words of `style:` that its parser takes; None: not known."""
 
-    names: tuple[str, ...]  # as declared, the long ones first
+    names: tuple[str, ...]  # as declared, the long ones first; () if it is told by its place alone
     dest: str  # the key by which the script knows it
     form: Form = field(default_factory=Form)
     accepts: frozenset[str] | None = None
@@ -36,10 +38,12 @@ class Option:
     def is_single(self) -> bool:
         """Whether it surely takes one value, and nothing tells how that could be a list."""
         most = self.counts[1] if self.counts else None
-        return most == 1 and self.accepts is not None and "repeat" not in self.accepts and not self.form.lists
+        return most == 1 and self.accepts is not None and not self.form.lists
 
     @property
     def said(self) -> str:
+        if not self.names:
+            return f"{self.where} takes it by its place, not as an option"
         return f"{self.where} declares {self.names[0]} {self.how}"
 
 
@@ -53,6 +57,8 @@ class Declarations:
     closed: bool = False  # these are surely all, and others are refused
     tied: bool = False  # only --key=value is understood
     hydra: bool = False  # Hydra reads the command line
+    pairs: bool = False  # key=value is read, and --key value for something else
+    read_lists: Mapping[str, str] = field(default_factory=dict)  # name → how the script splits its text
 
     def find(self, key: str) -> Option | None:
         """The option of a parameter: by the script's own key, else by a name, in that name's spelling."""

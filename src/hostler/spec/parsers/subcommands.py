@@ -101,19 +101,19 @@ class _Block:
             return _NOBODY
         made = last_name(node.func)
         if made == "add_parser" and isinstance(node.func, ast.Attribute):
-            given = keywords(node) or {}
-            name = constant(node.args[0] if node.args else given.get("name"), self._source.names)
-            others = constant(given.get("aliases"), self._source.names) or []
+            nodes = keywords(node) or {}
+            name = constant(node.args[0] if node.args else nodes.get("name"), self._source.names)
+            others = constant(nodes.get("aliases"), self._source.names) or []
             return frozenset([name, *others]) if isinstance(name, str) else _NOBODY
         return self.owner(node.func) if made in _SAME else _NOBODY
 
 
 def _own(statements: Iterable[ast.stmt]) -> Iterator[ast.stmt | ast.expr]:
     """Statements and expressions that are not inside another function."""
-    left: list[ast.AST] = list(statements)
-    while left:
-        node = left.pop()
+    nodes: list[ast.AST] = list(statements)
+    while nodes:
+        node = nodes.pop()
         if isinstance(node, (ast.stmt, ast.expr)):
             yield node
         if not isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)):
-            left += ast.iter_child_nodes(node)
+            nodes += ast.iter_child_nodes(node)

@@ -73,19 +73,19 @@ def _of_usage(
 ) -> dict[str, Form]:
     """Of argparse: the usage shows each option as [--x], [--x | --no-x] or [--x X]."""
     left = set(refused.partition("unrecognized arguments: ")[2].split())
-    found: dict[str, Form] = {}
+    forms: dict[str, Form] = {}
     for option, key in options.items():
         shown = re.search(rf"(?<![\w-]){re.escape(option)}(?=[\] |)]|$)([^\[\]()]*)", usage)
         if shown is None or option in left:
             continue  # an option that it does not have, in whatever form
         rest = shown[1].strip()
         if isinstance(asked[key], bool) and rest.startswith(("| --no-", ", --no-")):
-            found[key] = Form("no-prefix")
+            forms[key] = Form("no-prefix")
         elif isinstance(asked[key], bool) and (not rest or rest.startswith("|")):
-            found[key] = Form("bare")
+            forms[key] = Form("bare")
         elif isinstance(asked[key], (list, tuple)) and rest and usage[shown.end() :][:1] != "[":
-            found[key] = Form(lists="repeat")
-    return found
+            forms[key] = Form(lists="repeat")
+    return forms
 
 
 def _fitting(extra: list[str], asked: Mapping[str, Any], forms: Style) -> dict[str, Form]:

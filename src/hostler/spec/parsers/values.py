@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from hostler.frozen import dataclass
@@ -32,6 +32,19 @@ def constant(node: ast.AST | None, names: Mapping[str, Any]) -> Any:
         value = constant(node.operand, names)
         return -value if isinstance(value, (int, float)) else UNKNOWN
     return UNKNOWN
+
+
+def joined_text(node: ast.AST, names: Mapping[str, Any]) -> Any:
+    """A constant, or a text that is put together of constants: `"--" + name`, f"--{name}"."""
+    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add):
+        parts = [joined_text(node.left, names), joined_text(node.right, names)]
+    elif isinstance(node, ast.JoinedStr):
+        parts = [joined_text(part, names) for part in node.values]
+    elif isinstance(node, ast.FormattedValue) and node.conversion == -1 and node.format_spec is None:
+        parts = [constant(node.value, names)]
+    else:
+        return constant(node, names)
+    return "".join(parts) if all(isinstance(part, str) for part in parts) else UNKNOWN
 
 
 def constants(tree: ast.Module) -> dict[str, Any]:
@@ -79,6 +92,21 @@ class Reader:
     literal: bool = False
 
 
+# Words for true and false. Of one letter both must be there to be believed.
+_WORDS = "True False, TRUE FALSE, yes no, Yes No, YES NO, on off, On Off, ON OFF, 1 0"
+_PAIRS = tuple((true, false) for pair in _WORDS.split(", ") for true, false in [pair.split()])
+_LETTERS = (("y", "n"), ("Y", "N"), ("t", "f"), ("T", "F"))
+
+
+def words_of_booleans(values: Iterable[object]) -> tuple[str, str] | None:
+    """The words for true and false among those that a parser knows; None where `true` is one, or none is."""
+    texts = {value for value in values if isinstance(value, str)}
+    if "true" in texts:
+        return None
+    known = (pair for pair in _PAIRS if pair[0] in texts)
+    return next(known, None) or next((pair for pair in _LETTERS if {*pair} <= texts), None)
+
+
 def reader(node: ast.AST | None, functions: Mapping[str, ast.AST]) -> Reader:
     """The reader that an expression after `type=` names. `functions`: those whose source is there."""
     name = last_name(node)
@@ -99,7 +127,7 @@ def reader(node: ast.AST | None, functions: Mapping[str, ast.AST]) -> Reader:
 def read_later(nodes: Iterator[ast.AST]) -> dict[str, Reader]:
     """How scripts read a list from a text that they have parsed, by the text's last name: `layers` of
     `args.layers.split(",")`, `json.loads(FLAGS.layers)`. A name that is read in several ways is left out."""
-    found: dict[str, set[Reader]] = {}
+    readerses: dict[str, set[Reader]] = {}
     for call in calls(nodes):
         name, read = last_name(call.func), call.args[0] if call.args else None
         if name == "split" and isinstance(call.func, ast.Attribute):
@@ -110,14 +138,30 @@ def read_later(nodes: Iterator[ast.AST]) -> dict[str, Reader]:
             how = reader(call.func, {})
         name = _item(read) or last_name(read)
         if how.lists and name:
-            found.setdefault(name, set()).add(how)
-    return {name: ways.pop() for name, ways in found.items() if len(ways) == 1}
+            readerses.setdefault(name, set()).add(how)
+    return {name: ways.pop() for name, ways in readerses.items() if len(ways) == 1}
+
+
+def compared_later(nodes: Iterator[ast.AST]) -> dict[str, tuple[str, str]]:
+    """Words for true and false that scripts compare a parsed text with, by the text's last name: `True` of
+    `args.amp == "True"`."""
+    texts: dict[str, list[object]] = {}
+    for node in nodes:
+        if isinstance(node, ast.Compare) and isinstance(node.ops[0], (ast.Eq, ast.NotEq, ast.In)):
+            value = constant(node.comparators[0], {})
+            name = _item(node.left) or last_name(node.left)
+            texts.setdefault(name, []).extend(value if isinstance(value, list) else [value])
+    found = {name: words_of_booleans(some) for name, some in texts.items()}
+    return {name: pair for name, pair in found.items() if name and pair}
 
 
 def _item(node: ast.AST | None) -> str:
-    """`layers` of config["layers"]."""
-    key = constant(node.slice, {}) if isinstance(node, ast.Subscript) else None
-    return key if isinstance(key, str) else ""
+    """`layers` of config["layers"], options["--layers"] or options.get("--layers")."""
+    part = node.slice if isinstance(node, ast.Subscript) else None
+    if isinstance(node, ast.Call) and last_name(node.func) == "get" and node.args:
+        part = node.args[0]
+    key = constant(part, {})
+    return key.lstrip("-") if isinstance(key, str) else ""
 
 
 def _of_function(body: ast.AST) -> Reader:
@@ -127,7 +171,20 @@ def _of_function(body: ast.AST) -> Reader:
         return Reader(lists="json", literal=True)
     if called & {"loads", "safe_load"}:
         return Reader(lists="json")
-    lists = "comma" if "split" in called and "," in texts else ""
-    if "True" in texts and "true" not in texts and not called & {"lower", "casefold", "strtobool"}:
-        return Reader("True", "False", lists)
-    return Reader(lists=lists)
+    lists = "comma" if "split" in called and "," in texts else "joined" if _splits_at_spaces(body) else ""
+    lowers = bool(called & {"lower", "casefold"})
+    known = {text.lower() if lowers else text for text in texts if isinstance(text, str)}
+    pair = None if "strtobool" in called else words_of_booleans(known)
+    if pair is None and called & {"int", "float"} and "true" not in known:
+        pair = ("1", "0")
+    return Reader(*pair, lists) if pair else Reader(lists=lists)
+
+
+def _splits_at_spaces(body: ast.AST) -> bool:
+    return any(
+        isinstance(call.func, ast.Attribute)
+        and call.func.attr == "split"
+        and not call.keywords
+        and (not call.args or constant(call.args[0], {}) == " ")
+        for call in calls(list(ast.walk(body)))
+    )

@@ -1,7 +1,7 @@
 """Libraries that read every option of a script one way, whether it is seen or not. Pure.
 
 absl (--key=value), Fire and configurators (--key=VALUE as Python literals), HfArgumentParser (--key true,
---key a b), LightningCLI and jsonargparse (--key true, --key '[1, 2]').
+--key a b), LightningCLI and jsonargparse (--key true, --key '[1, 2]'), tyro (--key, --no-key, --key a b).
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from dataclasses import field, replace
 from pathlib import Path
 
 from hostler.frozen import dataclass
-from hostler.spec.parsers.option import ONE_VALUE, Option
+from hostler.spec.parsers.option import ONE_NUMBER, ONE_VALUE, Option
 from hostler.spec.parsers.sources import ScriptSource
 from hostler.spec.parsers.values import calls, constant, last_name
 from hostler.spec.style import Form
@@ -20,6 +20,7 @@ from hostler.spec.style import Form
 _TIED = Form(assign="equals")
 _LITERALS = Form(booleans="value", lists="json", assign="equals", literal=True)
 _HF = Form(booleans="value", lists="spaces")
+_TYRO = Form(booleans="no-prefix", lists="spaces")
 _YAML = Form(booleans="value", lists="json")
 
 _LISTS = {"list": "comma", "spaceseplist": "joined", "multi": "repeat"}
@@ -60,7 +61,8 @@ def _flag(name: str, kind: str, where: str) -> Option:
     form = Form("value", lists, "equals", option)
     if kind in ("integer", "float"):
         form = replace(form, true=(f"{option}=1",), false=(f"{option}=0",))
-    accepts = frozenset({"value", lists}) if lists else ONE_VALUE if kind in _SINGLE else None
+    one = ONE_NUMBER if kind in ("integer", "float") else ONE_VALUE
+    accepts = frozenset({"value", lists}) if lists else one if kind in _SINGLE else None
     counts = (1, 1) if kind in _SINGLE else None
     return Option((option,), name, form, accepts, where, f"with DEFINE_{kind}", counts=counts)
 
@@ -79,6 +81,8 @@ def _ways(call: ast.Call, source: ScriptSource, modules: set[str]) -> Iterator[W
         "jsonargparse",
     }:
         yield Whole(_YAML)
+    elif name == "cli" and "tyro" in modules:
+        yield Whole(_TYRO)
     elif name == "exec" and call.args and _configures(call.args[0], source):
         yield Whole(_LITERALS, tied=True)
 
@@ -103,6 +107,15 @@ def _path(node: ast.AST, source: ScriptSource) -> Path | None:
     words = node.args if isinstance(node, ast.Call) and last_name(node.func) == "join" else [node]
     parts = [constant(word, source.names) for word in words]
     return Path(*parts) if parts and all(isinstance(part, str) for part in parts) else None
+
+
+def reads_pairs(found: Iterable[ScriptSource]) -> bool:
+    """Whether OmegaConf reads the command line."""
+    return any(
+        last_name(call.func) == "from_cli" and not call.args and not call.keywords
+        for source in found
+        for call in calls(source.nodes())
+    )
 
 
 def is_hydra(found: Iterable[ScriptSource]) -> bool:

@@ -4,15 +4,12 @@ from __future__ import annotations
 
 import ast
 import importlib.util
-import json
-import subprocess
-import sys
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from declared_options import PLACES, got, settled, words, write
 from hostler.errors import SpecError
 from hostler.fleet import option_forms
 from hostler.spec.argv import build
@@ -21,39 +18,6 @@ from hostler.spec.parsers.declarations import declarations
 from hostler.spec.project import default_project
 from hostler.spec.style import Form, Style
 from parser_scripts import ABSL, ARGPARSE, CASES, CLICK, CONFIGURATOR, FIRE, GETOPTS, GPT, HF, TYPER
-
-PLACES = {"output_dir": "/o"}
-
-
-def write(folder: Path, **files: str) -> None:
-    for name, text in files.items():
-        path = folder / name.replace("__", "/")
-        path = path.with_suffix(".sh") if text.startswith("#!") else path.with_suffix(".py")
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text)
-
-
-def settled(folder: Path, params: dict[str, Any], style: Style | None = None, **keys: Any) -> Job:
-    command = keys.pop("command", (sys.executable, "train.py"))
-    command = ("python", *command[1:]) if command[0] == sys.executable else command
-    job = Job(name="a", command=command, runs=(params,), **keys)
-    return option_forms.settled(job, replace(default_project(folder), forms=style or Style()))
-
-
-def words(folder: Path, params: dict[str, Any], style: Style | None = None, **keys: Any) -> list[str]:
-    job = settled(folder, params, style, **keys)
-    return list(build(job, params, PLACES, False).argv[len(job.command) :])
-
-
-def got(folder: Path, params: dict[str, Any], style: Style | None = None, **keys: Any) -> dict[str, Any]:
-    """What the script's own parser made of these parameters: it prints it as JSON."""
-    job = settled(folder, params, style, **keys)
-    argv = list(build(job, params, PLACES, False).argv)
-    argv[0] = sys.executable if argv[0] == "python" else argv[0]
-    done = subprocess.run(argv, cwd=folder, capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
-    found: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
-    return found
 
 
 @pytest.mark.parametrize(
@@ -383,6 +347,7 @@ p.add_argument("--grid", nargs="+", type=json.loads)
 p.add_argument("--word")
 print(json.dumps(vars(p.parse_args())))
 """
+COMMA_HINT = "say how the script reads a list: style: {keys: {KEY: {lists: comma}}}, or json"
 JSON_HINT = "put plain values into it, or pass it as JSON: style: {keys: {KEY: {lists: json}}}"
 
 
@@ -391,9 +356,10 @@ JSON_HINT = "put plain values into it, or pass it as JSON: style: {keys: {KEY: {
     [
         ({"amp": 1}, "1", "--amp as store_true", "say true or false"),
         ({"amp": "yes"}, "yes", "--amp as store_true", "say true or false"),
-        ({"layers": [[1, 2], [3]]}, "[[1,2],[3]]", "--layers with nargs='+'", JSON_HINT),
+        ({"layers": [[1, 2], [3]]}, "[[1,2],[3]]", "--layers with nargs='+'", "put plain values into it"),
         ({"tag": ["a", ["b"]]}, '["a",["b"]]', "--tag with action='append'", JSON_HINT),
         ({"word": [["a"], ["b"]]}, '[["a"],["b"]]', "--word with one value", JSON_HINT),
+        ({"word": ["a", "b"]}, '["a","b"]', "--word with one value", COMMA_HINT),
         ({"layers": []}, "[]", "--layers with nargs='+'", "give it a value, or null to leave it out"),
         ({"pair": [0.5]}, "[0.5]", "--pair with nargs=2", "give it 2 values"),
         ({"pair": [1, 2, 3]}, "[1,2,3]", "--pair with nargs=2", "give it 2 values"),
@@ -564,10 +530,10 @@ def test_list_for_an_option_of_one_value_is_refused(tmp_path: Path) -> None:
         SpecError, match=r"rate: \[1,2\], but train.py:8 declares --rate with one value"
     ) as error:
         settled(tmp_path, {"rate": [1, 2]})
-    assert error.value.hint and "style: {keys: {rate: {lists: comma}}}, or json" in error.value.hint
+    assert error.value.hint == "give it one number"
     assert words(tmp_path, {"rate": [1]}) == ["--rate", "1"]
-    asked = Style(keys={"rate": Form(lists="comma")})
-    assert words(tmp_path, {"rate": [1, 2]}, asked) == ["--rate", "1,2"]
+    with pytest.raises(SpecError, match=r"style: lists: comma for rate, but train.py:8 declares --rate"):
+        words(tmp_path, {"rate": [1, 2]}, Style(keys={"rate": Form(lists="comma")}))
 
 
 @pytest.mark.parametrize(

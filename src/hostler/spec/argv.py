@@ -143,10 +143,10 @@ def _added(job: Job, params: Mapping[str, Any]) -> list[str]:
         raise UsageError(f"{job.style!r} is not a style", hint=f"one of {', '.join(STYLES)}")
     if job.style not in ("flags", "equals"):
         return []
-    given = {key: value for key, value in params.items() if value is not None}
+    values = {key: value for key, value in params.items() if value is not None}
     if job.style == "equals":
-        return [f"{key}={text(value)}" for key, value in given.items()]
-    return [word for key, value in given.items() for word in style.words(key, value, job.forms.of(key))]
+        return [f"{key}={text(value)}" for key, value in values.items()]
+    return [word for key, value in values.items() for word in style.words(key, value, job.forms.of(key))]
 
 
 def _variables(params: Mapping[str, Any]) -> dict[str, str]:

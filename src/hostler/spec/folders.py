@@ -42,10 +42,10 @@ def _varied(job: Job, index: int) -> dict[str, object]:
         return params if job.count > 1 else {}
     spaces = [one.space for one in job.rounds]
     varying = {key for space in spaces for key in space.varying}
-    found = {key: value for key, value in params.items() if key in varying}
+    record = {key: value for key, value in params.items() if key in varying}
     if any(space.repeat.count > 1 and not space.repeat.key for space in spaces):
-        found["repeat"] = job.repeat(index)
-    return found
+        record["repeat"] = job.repeat(index)
+    return record
 
 
 def _safe(word: str) -> str:

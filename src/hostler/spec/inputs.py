@@ -62,7 +62,7 @@ def all_inputs(job: Job) -> frozenset[Input]:
     """Everything that some run of a sweep takes, without its key and file."""
     runs = [] if job.rounds or job.search else list(job.runs)
     found = _inside([*(one.space.source for one in job.rounds), dict(job.search), *runs, dict(job.init)])
-    return frozenset(replace(_input("", one), file=None) for one in found)
+    return frozenset(replace(_input("", record), file=None) for record in found)
 
 
 def _inside(value: Any) -> Iterator[Mapping[str, Any]]:

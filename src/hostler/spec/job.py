@@ -6,7 +6,6 @@ it on machines where nothing is installed. Text and files become a Job in `parse
 
 from __future__ import annotations
 
-import hashlib
 import json
 import re
 from bisect import bisect_right
@@ -29,6 +28,7 @@ if TYPE_CHECKING:
     from hostler.spec.tracking import Tracking
 
 FORMAT = 1
+LARGER = 1.05  # times the memory of another GPU: two of one kind differ by less
 
 _ENCODER = json.JSONEncoder(sort_keys=True, default=str)  # made once: ids are made by the thousand
 
@@ -50,6 +50,14 @@ class Resources:
     @property
     def fewest(self) -> int:
         return self.nodes if self.min_nodes is None else min(self.min_nodes, self.nodes)
+
+    def larger_than(self, size: int) -> Resources:
+        """Resources of a run that a GPU of so many bytes was too small for: a whole one with more. 0: as it
+        is."""
+        if not size:
+            return self
+        least = max(self.gpu_memory or 0, int(size * LARGER))
+        return replace(self, gpus=max(1.0, self.gpus), gpu_memory=least)
 
 
 @dataclass(frozen=True)
@@ -333,6 +341,8 @@ class Job:
 
 def mark(name: str, command: tuple[str, ...], params: Params, repeat: int = 0) -> str:
     """The hash of a run's identity in the sweep of this name."""
+    import hashlib  # with OpenSSL; most looks at a store hash nothing
+
     what = [name, command, dict(params), *([repeat] if repeat else [])]
     return hashlib.sha256(_ENCODER.encode(what).encode()).hexdigest()
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import posixpath
 import re
 import unicodedata
@@ -32,7 +31,7 @@ def sweep_name(text: str) -> str:
 
 
 def _mark(text: str) -> str:
-    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:6]
+    return _hash(text.encode("utf-8", "surrogatepass"))[:6]
 
 
 def as_label(text: str) -> str:
@@ -43,7 +42,13 @@ def as_label(text: str) -> str:
 
 def store_label(url: str) -> str:
     """A store in the few letters that a label takes."""
-    return hashlib.sha256(url.rstrip("/").encode()).hexdigest()[:10]
+    return _hash(url.rstrip("/").encode())[:10]
+
+
+def _hash(data: bytes) -> str:
+    import hashlib  # with OpenSSL; most looks at a store hash nothing
+
+    return hashlib.sha256(data).hexdigest()
 
 
 def place_of_data(text: str) -> str:

@@ -22,10 +22,10 @@ HOW = "in Jupyter: property inspector, Add Tag"
 
 def parameters(words: Sequence[str]) -> dict[str, Any]:
     """Parameters of a command line: `--lr 0.1`, `--lr=0.1`, `lr=0.1`; an option without a value is True."""
-    found: dict[str, Any] = {}
-    left = list(words)
-    while left:
-        word = left.pop(0)
+    record: dict[str, Any] = {}
+    remaining = list(words)
+    while remaining:
+        word = remaining.pop(0)
         name, equals, text = word.removeprefix("--").partition("=")
         if not word.startswith("--") and not equals:
             raise UsageError(f"{word!r} is not a parameter of a notebook", hint="--lr 0.1, or lr=0.1")
@@ -33,12 +33,12 @@ def parameters(words: Sequence[str]) -> dict[str, Any]:
         if not name.isidentifier() or iskeyword(name):
             raise UsageError(f"{name!r} cannot be a variable of a notebook")
         if equals:
-            found[name] = value(text)
-        elif left and not left[0].startswith("--"):
-            found[name] = value(left.pop(0))
+            record[name] = value(text)
+        elif remaining and not remaining[0].startswith("--"):
+            record[name] = value(remaining.pop(0))
         else:
-            found[name] = True
-    return found
+            record[name] = True
+    return record
 
 
 def value(text: str) -> Any:

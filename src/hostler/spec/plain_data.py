@@ -16,6 +16,8 @@ def plain(value: Any, name: str, depth: int = 0) -> Any:
     """The value as JSON would bring it back; ValueError with the part that is not plain data."""
     if isinstance(value, int) and value.bit_length() > _LARGEST:
         raise ValueError(f"{name} is a number of more than {_LARGEST} bits")
+    if isinstance(value, str) and not value.isascii():
+        _check_letters(value, name)
     if value is None or isinstance(value, (bool, int, float, str)):
         return value
     if depth > _DEEPEST:
@@ -24,10 +26,34 @@ def plain(value: Any, name: str, depth: int = 0) -> Any:
         for key in value:
             if not isinstance(key, str):
                 raise ValueError(f"{name} has the key {key!r}, which is not a text")
+            _check_letters(key, name)
         return {key: plain(one, f"{name}[{key!r}]", depth + 1) for key, one in value.items()}
     if isinstance(value, (list, tuple)):
         return [plain(one, f"{name}[{n}]", depth + 1) for n, one in enumerate(value)]
     if getattr(value, "shape", None) == () and callable(getattr(value, "item", None)):
         return plain(value.item(), name, depth + 1)
     kind = type(value)
-    raise ValueError(f"{name} is a {kind.__module__}.{kind.__qualname__}, which is not plain data")
+    also = "; its .tolist() is" if callable(getattr(value, "tolist", None)) else ""
+    raise ValueError(f"{name} is a {kind.__module__}.{kind.__qualname__}, which is not plain data{also}")
+
+
+def _check_letters(text: str, name: str) -> None:
+    try:
+        text.encode()
+    except UnicodeEncodeError as error:
+        raise ValueError(f"{name} holds {text[error.start]!r}, which is half a letter") from None
+
+
+def least_size(value: Any, enough: float) -> int:
+    """Bytes that the value takes as JSON at least; not counted on once it is more than enough."""
+    size, open_values = 0, [(value, 0)]
+    while open_values and size <= enough:
+        part, depth = open_values.pop()
+        if isinstance(part, str):
+            size += len(part) + 2
+        elif isinstance(part, (Mapping, list, tuple)) and depth <= _DEEPEST:
+            size += 2 * len(part)
+            if size <= enough:
+                inner = part.values() if isinstance(part, Mapping) else part
+                open_values += [(one, depth + 1) for one in inner]
+    return size

@@ -101,6 +101,7 @@ class Project:
     git: GitSource | None = None
     priority: int = 0
     warm: bool | str = True  # or "strict"
+    pack: float | None = None  # seconds after its last end at which a sweep is packed by itself
 
 
 def default_project(folder: Path) -> Project:

@@ -47,14 +47,14 @@ def parse(given: Any) -> Prune | None:
         raise SpecError(f"prune: no method named {method!r}", hint=_hint(str(method), SETTINGS))
     for name, value in settings.items():
         _check(method, name, value)
-    found = Prune(method, **settings)
-    if method == "hyperband" and found.max is None:
+    prune = Prune(method, **settings)
+    if method == "hyperband" and prune.max is None:
         raise SpecError(
             "prune: hyperband needs max", hint="the step at which a run is complete, like max: 81"
         )
-    if found.max is not None and found.max <= (found.min or 1):
-        raise SpecError(f"prune: max {found.max} is not above min {found.min or 1}")
-    return found
+    if prune.max is not None and prune.max <= (prune.min or 1):
+        raise SpecError(f"prune: max {prune.max} is not above min {prune.min or 1}")
+    return prune
 
 
 def _check(method: str, name: str, value: Any) -> None:

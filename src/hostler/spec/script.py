@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import reprlib
 import shutil
 from collections.abc import Iterator, Sequence
@@ -12,11 +13,35 @@ from hostler.errors import MissingError, UsageError
 from hostler.spec.nearest import did_you_mean
 
 NOTEBOOK = ".ipynb"
+NOTEBOOK_MODULE = "hostler.sdk.notebook"
 INTERPRETERS = {".py": "python", ".sh": "bash"}
 # Start a script that is among their words; may exist only in the environment the run gets on its machine.
 LAUNCHERS = frozenset(
     {"python", "python3", "bash", "sh", "torchrun", "accelerate", "deepspeed", "mpirun", "srun"}
 )
+# Start a launcher, or a script of their own accord.
+_WRAPPERS = frozenset(
+    {"env", "nice", "nohup", "time", "timeout", "numactl", "taskset", "stdbuf", "xvfb-run", "ipython", "zsh"}
+    | {
+        "uv",
+        "poetry",
+        "pdm",
+        "pipenv",
+        "hatch",
+        "pixi",
+        "conda",
+        "mamba",
+        "micromamba",
+        "horovodrun",
+        "mpiexec",
+    }
+    | {"apptainer", "singularity"}
+)
+_LAUNCHING = frozenset(  # modules that start a script among the words behind them
+    {"torch.distributed.run", "torch.distributed.launch", "accelerate.commands.launch", "cProfile", "pdb"}
+)
+_PYTHON = re.compile(r"(?:python|pypy)\d?(?:\.\d+)?t?")
+_VARIABLE = re.compile(r"\w+=")
 _LOOKED_AT = 2000  # files, for a suggestion
 
 
@@ -50,6 +75,20 @@ def command_for(words: Sequence[str], folder: Path) -> tuple[str, ...]:
     raise MissingError(f"no script or program {reprlib.repr(first)} in {folder}", hint=near)
 
 
+def startable(words: Sequence[str], folder: Path) -> tuple[str, ...]:
+    """The command of a file: a script that does not start by itself, or a notebook, gets what runs it."""
+    path = folder / words[0] if words else folder
+    known = path.suffix in (*INTERPRETERS, NOTEBOOK) and os.path.isfile(path)
+    return command_for(words, folder) if known and not os.access(path, os.X_OK) else tuple(words)
+
+
+def check_notebook(words: Sequence[str], folder: Path) -> None:
+    """Raise UsageError where a command gives a notebook of the folder parameters that it does not take."""
+    at = next((n for n, word in enumerate(words) if word == NOTEBOOK_MODULE), None)
+    if at is not None and os.path.isfile(path := folder / "".join(words[at + 1 : at + 2])):
+        _notebook(path, words[at + 1], words[at + 2 :])
+
+
 def _notebook(path: Path, name: str, words: Sequence[str]) -> tuple[str, ...]:
     """The command of a notebook, once it is known to take these parameters."""
     from hostler.spec import notebook  # most scripts are none
@@ -59,17 +98,17 @@ def _notebook(path: Path, name: str, words: Sequence[str]) -> tuple[str, ...]:
     except (OSError, UnicodeDecodeError) as error:
         raise UsageError(f"{name} cannot be read: {getattr(error, 'strerror', None) or error}") from None
     notebook.injected(notebook.read(text, name), notebook.parameters(words), name)
-    return ("python", "-m", "hostler.sdk.notebook", name, *words)
+    return ("python", "-m", NOTEBOOK_MODULE, name, *words)
 
 
 def script_at(words: Sequence[str]) -> int | None:
     """Which word of a command names its script: the first, or the first such word after a launcher."""
-    if not words or os.path.basename(words[0]) not in LAUNCHERS:
+    if not words or not starts_scripts(words[0]):
         return 0 if words and ("/" in words[0] or Path(words[0]).suffix in INTERPRETERS) else None
     for at, word in enumerate(words[1:], start=1):
-        if word in ("-m", "-c"):
+        if _is_code(words, at):
             return None
-        if Path(word).suffix in INTERPRETERS and "{" not in word:
+        if _is_script(word) and "{" not in word:
             return at
     return None
 
@@ -98,14 +137,31 @@ def in_project(words: Sequence[str], folder: Path, root: Path) -> tuple[tuple[st
 
 def script_args(argv: Sequence[str]) -> int:
     """Where the script's own arguments begin in a command."""
-    if not argv or os.path.basename(argv[0]) not in LAUNCHERS:
+    if not argv or not starts_scripts(argv[0]):
         return min(1, len(argv))
     for at, word in enumerate(argv[1:], start=1):
-        if Path(word).suffix in INTERPRETERS:
+        if _is_script(word):
             return at + 1
-        if word in ("-m", "-c") and at + 1 < len(argv):
+        if _is_code(argv, at) and at + 1 < len(argv):
             return at + 2
     return 1
+
+
+def starts_scripts(program: str) -> bool:
+    """Whether a program starts a script that is among its words."""
+    name = os.path.basename(program)
+    return name in LAUNCHERS or name in _WRAPPERS or _PYTHON.fullmatch(name) is not None
+
+
+def _is_script(word: str) -> bool:
+    """Whether a word names a script; `SETUP=a.sh`, a variable, does not."""
+    return Path(word).suffix in INTERPRETERS and not _VARIABLE.match(word)
+
+
+def _is_code(words: Sequence[str], at: int) -> bool:
+    """Whether a module or a text is run here, and no script behind it."""
+    module = words[at + 1] if at + 1 < len(words) else ""
+    return words[at] == "-c" or (words[at] == "-m" and module not in _LAUNCHING)
 
 
 def suggestion(word: str, folder: Path) -> str:

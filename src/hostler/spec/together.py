@@ -6,7 +6,6 @@ with whom; what the parameters mean is the trainer's.
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
@@ -29,6 +28,8 @@ class Together:
 
 def key(command: Sequence[str], params: Mapping[str, Any], free: Sequence[str]) -> str:
     """Equal for runs that may share a process."""
+    import hashlib  # with OpenSSL; most looks at a store hash nothing
+
     fixed = {name: value for name, value in params.items() if name not in free}
     text = json.dumps([list(command), fixed], sort_keys=True, default=str)
     return hashlib.sha256(text.encode()).hexdigest()[:16]

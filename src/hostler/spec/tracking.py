@@ -8,12 +8,13 @@ from typing import Any
 
 from hostler.frozen import dataclass
 
-TENSORBOARD, WANDB, MLFLOW, COMET = "tensorboard", "wandb", "mlflow", "comet"
+TENSORBOARD, WANDB, MLFLOW, COMET, TRACKIO = "tensorboard", "wandb", "mlflow", "comet", "trackio"
 OPTIONS: dict[str, tuple[str, ...]] = {
     TENSORBOARD: ("dir",),
     WANDB: ("project", "entity", "group", "name", "mode", "dir"),
     MLFLOW: ("uri", "experiment"),
     COMET: ("project", "workspace", "mode", "dir"),
+    TRACKIO: ("project", "dir"),
 }
 
 

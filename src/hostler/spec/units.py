@@ -9,7 +9,10 @@ from __future__ import annotations
 
 import math
 import re
-from decimal import Decimal
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from decimal import Decimal
 
 _SECONDS = {"d": 86400, "h": 3600, "m": 60, "s": 1}
 _DURATION_WORDS = {
@@ -29,6 +32,12 @@ _WHOLE = 1e9  # whole numbers below it are shown whole
 _LONGEST = 1e11  # three thousand years
 
 
+def _decimal(text: str) -> Decimal:
+    from decimal import Decimal  # most commands read no size
+
+    return Decimal(text)
+
+
 def duration(value: object) -> float:
     """Seconds of 90, '90s', '30m', '6h', '1d' or '1h30m'; a plain number is seconds."""
     seconds = _number(value)
@@ -44,8 +53,7 @@ def size(value: object) -> int:
     count = _number(value)
     if isinstance(value, str) and (match := _SIZE.fullmatch(value)):
         scale = _scale(match[2].upper())
-        exact = Decimal(match[1]) * scale if scale else None
-        count = None if exact is None else int(exact)
+        count = int(_decimal(match[1]) * scale) if scale else None
     if isinstance(value, int) and not isinstance(value, bool) and value >= 0:
         return value
     if count is None or not 0 <= count < math.inf:
@@ -87,7 +95,7 @@ def show_duration(seconds: float, *, exact: bool = False) -> str:
     parts = _whole_parts(int(minutes) * 60)
     if rest:
         parts.append(
-            f"{Decimal(repr(float(rest))):f}".rstrip("0").rstrip(".") + "s" if rest % 1 else f"{int(rest)}s"
+            f"{_decimal(repr(float(rest))):f}".rstrip("0").rstrip(".") + "s" if rest % 1 else f"{int(rest)}s"
         )
     return "".join(parts) or "0s"
 

@@ -27,6 +27,12 @@ NOW = datetime(2026, 11, 18, 14, 30, tzinfo=timezone(timedelta(hours=1)))  # a W
         ("2026-11-19T09:00", "2026-11-19 09:00"),
         ("6h", "2026-11-18 20:30"),
         ("in 1h30m", "2026-11-18 16:00"),
+        ("in 6 hours", "2026-11-18 20:30"),
+        ("1 hour and 30 mins", "2026-11-18 16:00"),
+        ("2 days", "2026-11-20 14:30"),
+        ("tomorrow at noon", "2026-11-19 12:00"),
+        ("midnight", "2026-11-19 00:00"),
+        ("Friday, at 9 am", "2026-11-20 09:00"),
     ],
 )
 def test_moment_is_what_a_person_means(text: str, meant: str) -> None:
@@ -35,6 +41,27 @@ def test_moment_is_what_a_person_means(text: str, meant: str) -> None:
 
 def test_moment_of_another_zone_keeps_its_zone() -> None:
     assert moment("2026-11-19T09:00Z", NOW) == datetime(2026, 11, 19, 9, tzinfo=timezone.utc)
+
+
+@pytest.mark.parametrize(
+    ("text", "utc"),
+    [
+        ("18:00 UTC", "2026-11-18 18:00"),
+        ("13:15 gmt", "2026-11-19 13:15"),  # there it is half past one
+        ("2026-11-19 09:00 +02:00", "2026-11-19 07:00"),
+        ("tomorrow 9:00 UTC-8", "2026-11-19 17:00"),
+        ("friday 9:00 America/New_York", "2026-11-20 14:00"),
+        ("19.11.", ""),
+        ("18:00 Mars/Olympus", ""),
+        ("18:00 +99", ""),
+    ],
+)
+def test_clock_of_the_zone_that_is_named_counts(text: str, utc: str) -> None:
+    if not utc:
+        with pytest.raises(ValueError, match="is not a moment"):
+            moment(text, NOW)
+        return
+    assert moment(text, NOW).astimezone(timezone.utc).strftime("%Y-%m-%d %H:%M") == utc
 
 
 @pytest.mark.parametrize(

@@ -3,11 +3,13 @@ from __future__ import annotations
 import json
 import re
 from pathlib import Path
+from typing import Any, ClassVar
 
 import pytest
 
-from hostler.backends.project_file import load_project, schemas
+from hostler.backends.project_file import kinds, load_project, schemas
 from hostler.errors import HostlerError, MissingError, NewerFormatError, SpecError
+from hostler.spec.files import parse, yaml12
 from hostler.spec.job import Checkpointing, Limits, MetricSource, PythonEnv, Resources
 from hostler.spec.project import DataEntry, Fleet, GitSource, Project
 from hostler.spec.tracking import Tracking
@@ -460,3 +462,35 @@ def test_outputs_none_turns_collecting_off(text: str, outputs: tuple[str, ...], 
 )
 def test_a_place_of_data_is_read_in_its_shortest_form(at: str, place: str) -> None:
     assert parsed(f"data: {{a: {{path: x, at: {at}}}}}").data["a"].at == place
+
+
+class Asked(dict[str, Any]):
+    """Keys of fleets by backend, and the backends that were asked for."""
+
+    asked: ClassVar[list[str]] = []
+
+    def __getitem__(self, name: str) -> Any:
+        self.asked.append(name)
+        return super().__getitem__(name)
+
+
+@pytest.mark.parametrize(
+    ("text", "asked"),
+    [
+        ("name: a", ["local", "ssh"]),
+        ("fleets: {a: {backend: slurm}}", ["local", "ssh", "slurm"]),
+        ("fleets: {a: {backend: gce}, b: {backend: ssh}}", ["local", "ssh", "gce"]),
+    ],
+)
+def test_reading_a_file_loads_fleets_that_it_names(text: str, asked: list[str]) -> None:
+    Asked.asked.clear()
+    parse.named(yaml12.load(text, "hostler.yaml"), Asked(kinds()))
+    assert Asked.asked == asked
+
+
+@pytest.mark.parametrize(
+    "text", ["fleets: {a: {backend: slrum}}", "fleets: {a: 3}", "fleets: [a]", "fleets: 1"]
+)
+def test_fleet_of_no_known_backend_is_judged_by_all(text: str) -> None:
+    every = kinds()
+    assert parse.named(yaml12.load(text, "hostler.yaml"), every) is every

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from hostler.errors import MissingError, UsageError
-from hostler.spec.script import command_for, script_args
+from hostler.spec.script import command_for, script_args, startable
 
 
 @pytest.fixture
@@ -79,3 +79,24 @@ def test_where_the_scripts_own_arguments_begin(argv: tuple[str, ...], start: int
 def test_an_option_that_hostler_does_not_have_is_no_script(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="hostler run has no option --nam"):
         command_for(["--nam", "x", "train.py"], tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("words", "command"),
+    [
+        (("t.py", "--lr", "{lr}"), ("python", "t.py", "--lr", "{lr}")),
+        (("more/t.sh",), ("bash", "more/t.sh")),
+        (("able.py",), ("able.py",)),
+        (("gone.py",), ("gone.py",)),
+        (("python", "t.py"), ("python", "t.py")),
+        ((), ()),
+    ],
+)
+def test_script_that_stands_alone_gets_what_runs_it(
+    tmp_path: Path, words: tuple[str, ...], command: tuple[str, ...]
+) -> None:
+    (tmp_path / "more").mkdir()
+    for name in ("t.py", "more/t.sh", "able.py"):
+        (tmp_path / name).touch()
+    (tmp_path / "able.py").chmod(0o755)
+    assert startable(words, tmp_path) == command

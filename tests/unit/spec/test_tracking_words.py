@@ -32,7 +32,7 @@ def test_every_way_to_write_it_means_the_same(written: Any, meant: tuple[Trackin
     ("written", "said"),
     [
         ("wandbb", "no tracker named 'wandbb' \\(did you mean 'wandb'\\?\\)"),
-        (7, "7 is not a tracker: tensorboard, wandb, mlflow, comet"),
+        (7, "7 is not a tracker: tensorboard, wandb, mlflow, comet, trackio"),
         ({"wandb": {"projct": "p"}}, "wandb has no option 'projct' \\(did you mean 'project'\\?\\)"),
         ({"wandb": {"mode": "of"}}, "wandb: mode is online or offline, not 'of'"),
         ({"wandb": {"project": 3}}, "wandb: project must be a text"),

@@ -185,7 +185,9 @@ def gpus(value: Any) -> Any:
     """'T4:1', or a list of those that will do."""
     if isinstance(value, list) and value and all(isinstance(one, str) for one in value):
         return tuple(gpu(one) for one in value)
-    return gpu(value) if isinstance(value, str) else value
+    if not isinstance(value, str):
+        raise ValueError(f"{value!r} names no GPU (like T4:1, or [L4:1, T4:1])")
+    return gpu(value)
 
 
 def cpu_bound(value: Any) -> str:

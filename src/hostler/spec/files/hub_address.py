@@ -36,11 +36,11 @@ class HubPath(NamedTuple):
 
 def parse(url: str) -> HubPath:
     """What an address means; ValueError if it is none. A dataset of before there were owners has one name."""
-    found = _OLD.fullmatch(url) or _FORM.fullmatch(url)
-    if not found:
+    match = _OLD.fullmatch(url) or _FORM.fullmatch(url)
+    if not match:
         raise ValueError(f"{url} is not an address of the hub")
-    repo, path, revision = found["repo"], found["path"] or "", unquote(found["revision"] or "main")
+    repo, path, revision = match["repo"], match["path"] or "", unquote(match["revision"] or "main")
     odd = ".." in path.split("/") or ".." in repo or ".." in revision or not revision.isprintable()
     if odd or revision == "refs" or "%" in revision or repo.partition("/")[0] in _KINDS:
         raise ValueError(f"{url} is not an address of the hub")
-    return HubPath(found["kind"] or "models", repo, revision, path)
+    return HubPath(match["kind"] or "models", repo, revision, path)

@@ -30,6 +30,7 @@ from pydantic import (
 )
 from pydantic_core import PydanticCustomError
 
+from hostler import env
 from hostler.errors import MissingError, NewerFormatError, SpecError
 from hostler.spec import job, project, ranking, resume, style, tracking, units
 from hostler.spec.files import entries, tracking_words
@@ -64,7 +65,9 @@ def read_documents(path: Path) -> list[Document]:
 
 
 def parse_project(document: Document, root: Path, kinds: Kinds) -> project.Project:
-    return over(checked(document, with_fleets(_ProjectTable, kinds)), project.default_project(root))
+    return over(
+        checked(document, with_fleets(_ProjectTable, named(document, kinds))), project.default_project(root)
+    )
 
 
 def with_fleets(model: type[_Given], kinds: Kinds) -> type[_Given]:
@@ -72,7 +75,19 @@ def with_fleets(model: type[_Given], kinds: Kinds) -> type[_Given]:
     return _with_fleets(model, tuple(kinds.values()))
 
 
-@lru_cache(maxsize=4)
+def named(document: Document, kinds: Kinds) -> Kinds:
+    """The kinds of fleets that a file speaks of: a model of all takes longer than all else of
+    reading. All of them where it names one that is not known, as the complaint is about all then."""
+    fleets = document.value.get("fleets") if isinstance(document.value, dict) else None
+    tables = list(fleets.values()) if isinstance(fleets, dict) else [] if fleets is None else [None]
+    words = {table.get("backend") if isinstance(table, dict) else None for table in tables}
+    if not all(isinstance(word, str) and word in kinds for word in words):
+        return kinds
+    least = words | set(list(kinds)[:2])  # a choice is one of several
+    return {name: kinds[name] for name in kinds if name in least}
+
+
+@lru_cache(maxsize=16)
 def _with_fleets(model: type[_Given], kinds: tuple[type[FleetKeys], ...]) -> type[_Given]:
     fleet: Any = Annotated[Union[kinds], Field(discriminator="backend")]  # noqa: UP007
     fields: Any = {"fleets": (dict[Part, fleet] | None, None)}
@@ -80,6 +95,7 @@ def _with_fleets(model: type[_Given], kinds: tuple[type[FleetKeys], ...]) -> typ
     return made
 
 
+@env.without_plugins()  # models are built when they are first used
 def checked(document: Document, model: type[_Model]) -> _Model:
     """The document as this model; SpecError with the line of the first thing that is wrong."""
     value = {} if document.value is None else document.value
@@ -332,6 +348,7 @@ class _ProjectTable(_Table):
     git_token: Variable | None = None
     priority: int | None = None
     warm: bool | Literal["strict"] | None = None
+    pack: Seconds | None = None
 
     @model_validator(mode="after")
     def _names_exist(self) -> _ProjectTable:
@@ -355,43 +372,44 @@ _OTHER_FORM = frozenset(
 )
 
 
+@env.without_plugins()
 def over(given: _ProjectTable, base: project.Project, but: Collection[str] = ()) -> project.Project:
     """The project with what is given here over it, `but` these keys: tables key by key, the rest whole."""
     keys = given.model_fields_set & _ProjectTable.model_fields.keys() - set(but)
-    found: dict[str, Any] = {k: getattr(given, k) for k in keys - _OTHER_FORM - set(_TABLES)}
+    record: dict[str, Any] = {k: getattr(given, k) for k in keys - _OTHER_FORM - set(_TABLES)}
     for key in keys & _TABLES:
-        found[key] = replace(getattr(base, key), **getattr(given, key).model_dump(exclude_unset=True))
-    if "retries" in found:
-        found["retries_given"] = True
+        record[key] = replace(getattr(base, key), **getattr(given, key).model_dump(exclude_unset=True))
+    if "retries" in record:
+        record["retries_given"] = True
     if given.env:
-        found["env"] = {**base.env, **given.env}
+        record["env"] = {**base.env, **given.env}
     if given.style:
         word = given.style if isinstance(given.style, str) else "flags"
         forms = _forms(given.style) if isinstance(given.style, _StyleForms) else style.Style()
-        found |= {"style": word, "forms": forms}
+        record |= {"style": word, "forms": forms}
     if "metric" in keys and given.metric:
-        found |= {"metric": given.metric.name, "of": given.metric.of or base.of}
-        found |= {"goal": given.metric.goal} if given.metric.goal else {}
+        record |= {"metric": given.metric.name, "of": given.metric.of or base.of}
+        record |= {"goal": given.metric.goal} if given.metric.goal else {}
     if given.store:
-        found["store"] = entries.store_place(given.store, base.root)
+        record["store"] = entries.store_place(given.store, base.root)
     if given.resume:
         first, *others = given.resume
-        found |= {"resume": first, "resume_whole": resume.is_whole_command(first)}
-        found |= {"resume_else": tuple(others)}
+        record |= {"resume": first, "resume_whole": resume.is_whole_command(first)}
+        record |= {"resume_else": tuple(others)}
     if given.data:
         named = {k: project.DataEntry(k, **v.model_dump(exclude_unset=True)) for k, v in given.data.items()}
-        found["data"] = {**base.data, **named}
+        record["data"] = {**base.data, **named}
     if given.outputs is not None:
-        found["collect"] = bool(given.outputs)
+        record["collect"] = bool(given.outputs)
     if given.fleets:
-        nodes = found.get("resources", base.resources).nodes
+        nodes = record.get("resources", base.resources).nodes
         fleets = {name: _fleet(name, fleet, nodes) for name, fleet in given.fleets.items()}
-        found["fleets"] = {**base.fleets, **fleets}
+        record["fleets"] = {**base.fleets, **fleets}
     if given.trackers:
-        found["trackers"] = tracking_words.at(given.trackers, base.root)
+        record["trackers"] = tracking_words.at(given.trackers, base.root)
     if given.git:
-        found["git"] = replace(given.git, token_secret=given.git_token)
-    return replace(base, **found)
+        record["git"] = replace(given.git, token_secret=given.git_token)
+    return replace(base, **record)
 
 
 def _forms(given: _StyleForms) -> style.Style:

@@ -92,28 +92,28 @@ def parse_sweep(
     document: Document, project: Project, path: pathlib.Path, kinds: parse.Kinds, *, commanded: bool = True
 ) -> SweepFile:
     """The file's name is the sweep's if it gives none."""
-    given = parse.checked(document, parse.with_fleets(_SweepTable, kinds))
-    objectives = _objectives(given, project)
-    merged = parse.over(given, project, but=("name", "metric", "goal"))
+    table = parse.checked(document, parse.with_fleets(_SweepTable, parse.named(document, kinds)))
+    objectives = _objectives(table, project)
+    merged = parse.over(table, project, but=("name", "metric", "goal"))
     if objectives:
         first = objectives[0]
         merged = replace(merged, metric=first.name, goal=first.goal, of=first.of)
     if merged.command is None and commanded:
         raise SpecError(NO_COMMAND, "command: python train.py", where=document.where())
     return SweepFile(
-        name=given.name or path.stem,
+        name=table.name or path.stem,
         project=merged,
-        parameters=dict(given.parameters),
-        method=given.method or "grid",
-        repeat=1 if given.repeat is None else given.repeat,
-        sections=tuple(given.sections or ()),
-        seed=given.seed or 0,
+        parameters=dict(table.parameters),
+        method=table.method or "grid",
+        repeat=1 if table.repeat is None else table.repeat,
+        sections=tuple(table.sections or ()),
+        seed=table.seed or 0,
         objectives=objectives,
-        prune=given.prune or {},
-        budget=Budget(**given.budget.model_dump(exclude_unset=True)) if given.budget else Budget(),
-        parallel=None if isinstance(given.parallel, str) else given.parallel,
-        auto=given.parallel == AUTO,
-        together=1 if given.together is False else None if given.together is True else given.together,
+        prune=table.prune or {},
+        budget=Budget(**table.budget.model_dump(exclude_unset=True)) if table.budget else Budget(),
+        parallel=None if isinstance(table.parallel, str) else table.parallel,
+        auto=table.parallel == AUTO,
+        together=1 if table.together is False else None if table.together is True else table.together,
         path=path,
         document=document,
         notes=() if merged.command else (f"{NO_COMMAND}: without one nothing can be submitted",),
@@ -129,7 +129,7 @@ def _objectives(given: _SweepTable, project: Project) -> tuple[Objective, ...]:
     """The metrics to look at, the most important first; the project's if the file names none."""
     goal = given.goal or project.goal
     if given.metric:
-        return tuple(Objective(one.name, one.goal or goal, one.of or KEPT) for one in given.metric)
+        return tuple(Objective(table.name, table.goal or goal, table.of or KEPT) for table in given.metric)
     return (Objective(project.metric, goal, project.of),) if project.metric else ()
 
 

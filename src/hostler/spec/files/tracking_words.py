@@ -26,19 +26,19 @@ def parse(value: Any) -> tuple[Tracking, ...]:
     if isinstance(value, tuple) and all(isinstance(one, Tracking) for one in value):
         return value
     rows = list(value.items()) if isinstance(value, dict) else [_pair(one) for one in _listed(value)]
-    found = tuple(_one(kind, options) for kind, options in rows)
-    kinds = [one.kind for one in found]
+    trackings = tuple(_one(kind, options) for kind, options in rows)
+    kinds = [tracking.kind for tracking in trackings]
     for kind in kinds:
         if kinds.count(kind) > 1:
             raise ValueError(f"{kind} is named twice")
-    return found
+    return trackings
 
 
 def at(trackings: Sequence[Tracking], root: Path) -> tuple[Tracking, ...]:
     """The same with paths from the project's folder on made whole."""
     return tuple(
-        Tracking(one.kind, {name: _place(name, text, root) for name, text in one.options.items()})
-        for one in trackings
+        Tracking(tracking.kind, {name: _place(name, text, root) for name, text in tracking.options.items()})
+        for tracking in trackings
     )
 
 

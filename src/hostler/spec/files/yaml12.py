@@ -55,7 +55,7 @@ def load_all(text: str, name: str) -> list[Document]:
     if name.endswith(".json"):
         return [load(text, name)]
     every = [_built(root, text, name) for root in _compose_all(text, name)]
-    return [one for one in every if one.value is not None]
+    return [document for document in every if document.value is not None]
 
 
 def _built(root: yaml.Node | None, text: str, name: str) -> Document:

@@ -100,11 +100,11 @@ def _minutes(text: str, where: str) -> int:
 
 
 def _resources(asked: dict[str, str], notes: list[str]) -> dict[str, Any]:
-    found: dict[str, Any] = {}
+    resources: dict[str, Any] = {}
     if asked.get("cpus-per-task", "").isdigit():
-        found["cpus"] = int(asked["cpus-per-task"])
+        resources["cpus"] = int(asked["cpus-per-task"])
     if size := re.fullmatch(r"(\d+)([KMGT]?)B?", asked.get("mem", ""), re.IGNORECASE):
-        found["memory"] = f"{size[1]}{size[2].upper() or 'M'}iB"
+        resources["memory"] = f"{size[1]}{size[2].upper() or 'M'}iB"
     parts = [part.removeprefix("gres/").partition("(")[0] for part in asked.get("gres", "").split(",")]
     of_gres = [part for part in parts if re.match(r"gpu(:|$)", part)]
     notes += [
@@ -115,15 +115,15 @@ def _resources(asked: dict[str, str], notes: list[str]) -> dict[str, Any]:
     gpus = of_gres or (asked.get("gpus") or asked.get("gpus-per-node") or "").split(",")
     if any(gpus):
         counts = [re.search(r"(?:^|:)(\d+)$", part) for part in gpus]
-        found["gpus"] = sum(int(count[1]) if count else 1 for count in counts)
+        resources["gpus"] = sum(int(count[1]) if count else 1 for count in counts)
         if re.search(r"[a-z]", re.sub(r"\bgpu\b", "", ",".join(gpus)), re.IGNORECASE):
-            said = "the number of GPUs is carried over; set `gres` of the fleet for the kind"
-            notes.append(f"{','.join(gpus)}: {said}")
+            text = "the number of GPUs is carried over; set `gres` of the fleet for the kind"
+            notes.append(f"{','.join(gpus)}: {text}")
     if asked.get("nodes", "").isdigit() and int(asked["nodes"]) > 1:
-        found["nodes"] = int(asked["nodes"])
+        resources["nodes"] = int(asked["nodes"])
     if asked.get("ntasks", "1") != "1":
         notes.append(f"#SBATCH --ntasks={asked['ntasks']}: not carried over")
-    return found
+    return resources
 
 
 def _begun(text: str, name: str, is_array: bool, fleet: dict[str, Any]) -> startup.Startup:
@@ -159,5 +159,5 @@ def _whole(text: str, name: str, before: list[str]) -> startup.Startup:
 
 def _named(clean: withheld.Withheld) -> tuple[str, ...]:
     return tuple(
-        f"{one}: its value is not carried over: export {one}=... before a sweep" for one in clean.names
+        f"{name}: its value is not carried over: export {name}=... before a sweep" for name in clean.names
     )

@@ -155,14 +155,15 @@ def _trained(
             *(f"metadata {key}: its value is not carried over" for key in hidden),
             *(f"metadata {k}={v}: not used" for k, v in metadata.items()),
         ]
-    told = {found[1]: found[2] for found in _FROM_METADATA.finditer(_joined(text))}
+    told = {match[1]: match[2] for match in _FROM_METADATA.finditer(_joined(text))}
     known = {variable: metadata[key] for variable, key in told.items() if key in metadata}
     plain = _OFF.sub("", _FROM_METADATA.sub("", _joined(text)))
     begun = startup.read(shell.filled(plain, known), name)
     used = set(told.values())
     secrets = [variable for variable, key in told.items() if key in hidden]
     notes = [
-        f"{one}: its value (metadata) is not carried over: export {one}=... before a sweep" for one in secrets
+        f"{secret}: its value (metadata) is not carried over: export {secret}=... before a sweep"
+        for secret in secrets
     ]
     notes += [f"metadata {key}: its value is not carried over" for key in hidden if key not in used]
     notes += [
@@ -204,5 +205,5 @@ def _commands(
 
 
 def _pairs(text: str) -> dict[str, str]:
-    found = [one.partition("=") for one in text.split(",") if "=" in one]
+    found = [word.partition("=") for word in text.split(",") if "=" in word]
     return {key: value for key, _, value in found}

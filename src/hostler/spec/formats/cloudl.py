@@ -64,15 +64,15 @@ def _iterations(document: Document) -> int:
 
 
 def _sections(document: Document) -> list[dict[str, Any]]:
-    found: list[dict[str, Any]] = []
+    sections: list[dict[str, Any]] = []
     for n, section in enumerate(document.value["hyperparameters"]):
         if not isinstance(section, Mapping):
             where = document.where(("hyperparameters", n))
             raise SpecError(f"hyperparameters[{n}]: {section!r} is not a table", where=where)
-        found.append({**(found[0] if found else {}), **section})
-    if not found:
+        sections.append({**(sections[0] if sections else {}), **section})
+    if not sections:
         raise SpecError("hyperparameters: no sections", where=document.where(("hyperparameters",)))
-    return found
+    return sections
 
 
 def _table(

@@ -148,7 +148,7 @@ def _script(begun: Startup) -> str:
     words = list(begun.command)
     folder = words[2] if words[:2] == ["env", "-C"] else ""
     words = shell.words(words[-1]) if words[-3:-1] == ["bash", "-c"] else words
-    found = next((one for one in words if one.endswith(".py")), "")
+    found = next((word for word in words if word.endswith(".py")), "")
     return str(PurePosixPath(folder) / found) if found else ""
 
 
@@ -160,8 +160,8 @@ def _metric(text: str | None) -> dict[str, str]:
         return {}
     for node in ast.walk(tree):
         if isinstance(node, ast.Call) and getattr(node.func, "attr", "") == "set_compare_goal":
-            given = [*node.args, *(one.value for one in node.keywords)]
-            words = [one.value for one in given if isinstance(one, ast.Constant)]
+            nodes = [*node.args, *(keyword.value for keyword in node.keywords)]
+            words = [one.value for one in nodes if isinstance(one, ast.Constant)]
             if len(words) == 2 and isinstance(words[0], str) and words[1] in ("min", "max"):
                 return {"metric": words[0], "goal": str(words[1])}
     return {}
@@ -214,22 +214,22 @@ def _notes(
     script: str,
     text: str | None,
 ) -> list[str]:
-    found = [
+    notes = [
         f"{_below(inside, name)} holds secrets: it stays out of what is uploaded" for name in _holding(texts)
     ]
     if "store" not in project:
-        found.append("store: a bucket that the VMs reach, like gs://PROJECT-BUCKET/NAME (--store)")
+        notes.append("store: a bucket that the VMs reach, like gs://PROJECT-BUCKET/NAME (--store)")
     if "metric" not in project:
-        found.append("metric: nothing here says what is compared; name it, and its goal, for best and report")
+        notes.append("metric: nothing here says what is compared; name it, and its goal, for best and report")
     if script and text is None and not begun.git:
-        found.append(f"{script} is not here: put it beside hostler.yaml")
+        notes.append(f"{script} is not here: put it beside hostler.yaml")
     if quick.data:
-        found.append(f"data: at {BESIDE} of the script's folder, as clouDL had it, and at $HOSTLER_DATA/data")
+        notes.append(f"data: at {BESIDE} of the script's folder, as clouDL had it, and at $HOSTLER_DATA/data")
         if PurePosixPath(quick.data).suffix:
-            found.append(
+            notes.append(
                 f"data: {PurePosixPath(quick.data).name} is in {BESIDE} as it is: archives stay packed"
             )
-    return found
+    return notes
 
 
 def _below(inside: str, name: str) -> str:
@@ -273,7 +273,7 @@ def read_quickstart(text: str) -> QuickStart:
         shell.words(shell.filled(line, known)) for line in lines if re.match(r"clouDL(_analyze)?\s", line)
     ]
     plain = [words for words in calls if words and words[0] == "clouDL"]
-    places = [words[1:3] for words in plain if len(words) > 2 and not any("$" in one for one in words[1:3])]
+    places = [words[1:3] for words in plain if len(words) > 2 and not any("$" in word for word in words[1:3])]
     project, bucket = places[0] if places else ("", "")
     named = {**_cluster(plain), "hyperparameters.json": _of(plain, "--hyparams", "-p")}
     others = [
@@ -295,8 +295,8 @@ def read_quickstart(text: str) -> QuickStart:
 def _assigned(lines: list[str]) -> dict[str, str]:
     found: dict[str, str] = {}
     for line in lines:
-        for one in shell.split(line):
-            given = shell.assignment(one)
+        for word in shell.split(line):
+            given = shell.assignment(word)
             if given and not re.search(r"\$\d", given[1]):
                 found[given[0]] = shell.filled(given[1], found)
     return found

@@ -29,7 +29,7 @@ def read(given: Any) -> GpuWish:
     if isinstance(given, Mapping):
         parts = [str(given.get("memory") or ""), str(given.get("count") or "")]
         names = given.get("name")
-        named = [str(one) for one in names] if isinstance(names, list) else str(names or "").split(",")
+        named = [str(name) for name in names] if isinstance(names, list) else str(names or "").split(",")
         others = tuple(
             f"resources.gpu.{key}: not carried over"
             for key in given
@@ -38,13 +38,13 @@ def read(given: Any) -> GpuWish:
         return _wish(named, parts, others)
     parts = [part.strip() for part in str(given).split(":")]
     plain = [part for part in parts if _SIZE.search(part) or _RANGE.fullmatch(part)]
-    return _wish([one for part in parts if part not in plain for one in part.split(",")], plain)
+    return _wish([word for part in parts if part not in plain for word in part.split(",")], plain)
 
 
 def _wish(named: list[str], parts: list[str], notes: tuple[str, ...] = ()) -> GpuWish:
     names = [one.strip().upper() for one in named if one.strip() and one.strip().lower() not in _VENDORS]
     memory = next((part for part in parts if _SIZE.search(part)), "")
-    counts = [one for part in parts if part and (one := _RANGE.fullmatch(part))]
+    counts = [match for part in parts if part and (match := _RANGE.fullmatch(part))]
     count = int(counts[0][1] or 1) if counts else 1
     if counts and counts[0][2]:
         notes = (*notes, f"resources.gpu: {counts[0][0]} of them: {count} are asked for")
@@ -76,5 +76,5 @@ def _sizes(text: str) -> tuple[float, float]:
 
 
 def _gigabytes(text: str) -> float:
-    found = _SIZE.search(text)
-    return float(found[1]) * {"M": 0.001, "G": 1, "T": 1000}[found[2].upper()] if found else 0.0
+    match = _SIZE.search(text)
+    return float(match[1]) * {"M": 0.001, "G": 1, "T": 1000}[match[2].upper()] if match else 0.0

@@ -126,9 +126,9 @@ class _Evaluator:
         if isinstance(left, Numbers) or isinstance(right, Numbers):
             if not numpy.agree(left, right):
                 raise TypeError(f"{_shown(left)} {sign} {_shown(right)} has no value")
-            found = numpy.combine(sign, left, right)
-            self._spend(len(found.values))
-            return found
+            numbers = numpy.combine(sign, left, right)
+            self._spend(len(numbers.values))
+            return numbers
         if isinstance(left, (int, float)) and isinstance(right, (int, float)):
             return _power(left, right) if sign == "**" else BINARY[type(node.op)](left, right)
         return self._joined(sign, left, right)
@@ -236,7 +236,7 @@ class _Evaluator:
                 f"no function named {name} ({did_you_mean(name, _FUNCTIONS, ', '.join(_FUNCTIONS))})"
             )
         words = [self.value(word, scope) for word in node.args]
-        options = {str(one.arg): self.value(one.value, scope) for one in node.keywords}
+        options = {str(keyword.arg): self.value(keyword.value, scope) for keyword in node.keywords}
         _check_options(name, options)
         self._spend(sum(len(word) for word in words if isinstance(word, (list, tuple, range))))
         return function(*words, **options)
@@ -309,10 +309,10 @@ def _bound(target: ast.expr, item: Any) -> dict[str, Any]:
     parts = list(_items(item))
     if len(parts) != len(target.elts):
         raise ValueError(f"{len(parts)} values for {len(target.elts)} names")
-    found: dict[str, Any] = {}
+    record: dict[str, Any] = {}
     for name, part in zip(target.elts, parts, strict=True):
-        found.update(_bound(name, part))
-    return found
+        record.update(_bound(name, part))
+    return record
 
 
 def _dotted(node: ast.expr) -> str | None:

@@ -49,7 +49,7 @@ def _is_gke(value: Mapping[str, Any]) -> bool:
 def _cloudl(given: Mapping[str, Any], where: str) -> Machines:
     """A fleet on Google Compute Engine."""
     zones = [given["zones"]] if isinstance(given["zones"], str) else given["zones"]
-    if not isinstance(zones, list) or not zones or not all(one and isinstance(one, str) for one in zones):
+    if not isinstance(zones, list) or not zones or not all(zone and isinstance(zone, str) for zone in zones):
         raise _wrong(given, "zones", "not a list of zones", 'for example ["us-central1-a"]', where)
     fleet: dict[str, Any] = {"backend": "gce", "zones": list(zones)}
     if given.get("gpu"):

@@ -54,14 +54,14 @@ def standing(text: str) -> list[str]:
 def opened(text: str) -> str:
     """The same script, with documents open to variables (`<<'END'` as `<<END`) that mean the same then."""
     stands, made, at = standing(text), list[str](), 0
-    for found in _DOCUMENT.finditer(text):
-        word, begins = found[3] or found[4], text.find("\n", found.end()) + 1
-        line = text[text.rfind("\n", 0, found.start()) + 1 : begins or len(text)]
-        body = text[begins : _end_of(text, begins, word, found[1])]
-        alone = stands[found.start()] == BARE and len(_DOCUMENT.findall(line)) == 1
+    for match in _DOCUMENT.finditer(text):
+        word, begins = match[3] or match[4], text.find("\n", match.end()) + 1
+        line = text[text.rfind("\n", 0, match.start()) + 1 : begins or len(text)]
+        body = text[begins : _end_of(text, begins, word, match[1])]
+        alone = stands[match.start()] == BARE and len(_DOCUMENT.findall(line)) == 1
         if alone and begins and re.fullmatch(r"\w+", word) and not re.search(r"[$`\\]", body):
-            made += [text[at : found.start()], f"<<{found[1]}{word}"]
-            at = found.end()
+            made += [text[at : match.start()], f"<<{match[1]}{word}"]
+            at = match.end()
     return "".join([*made, text[at:]])
 
 

@@ -52,9 +52,9 @@ def apart(command: str) -> list[str]:
     """The assignments of a command, one by one, then the rest: `A=1 B=2 program`, `export A=1 B=2`."""
     exports = re.match(r"(?:export|env)\s+(?=\w+=)", command)
     found, rest = list[str](), command[exports.end() :] if exports else command
-    while given := _GIVEN.match(rest):
-        found.append(given[1])
-        rest = rest[given.end() :]
+    while match := _GIVEN.match(rest):
+        found.append(match[1])
+        rest = rest[match.end() :]
     return [*found, rest] if rest else found
 
 
@@ -68,11 +68,11 @@ def words(command: str) -> list[str]:
 
 def assignment(command: str) -> tuple[str, str] | None:
     """`NAME=value` or `export NAME=value`, the value as it would be without variables."""
-    found = _SET.fullmatch(command)
-    if not found:
+    match = _SET.fullmatch(command)
+    if not match:
         return None
-    value = words(found[2])
-    return (found[1], value[0] if value else "") if len(value) <= 1 else None
+    value = words(match[2])
+    return (match[1], value[0] if value else "") if len(value) <= 1 else None
 
 
 def filled(text: str, known: Mapping[str, str]) -> str:
@@ -82,7 +82,7 @@ def filled(text: str, known: Mapping[str, str]) -> str:
 
 def unknown(text: str) -> list[str]:
     """Names of the variables in it."""
-    return [found[1] or found[2] for found in _VARIABLE.finditer(text)]
+    return [match[1] or match[2] for match in _VARIABLE.finditer(text)]
 
 
 def is_plain(command: str) -> bool:
@@ -94,7 +94,7 @@ def is_plain(command: str) -> bool:
     return (
         not unknown(command)
         and not is_computed(command)
-        and not any(set(one) <= set("();<>|&") for one in signs)
+        and not any(set(sign) <= set("();<>|&") for sign in signs)
     )
 
 

@@ -61,7 +61,7 @@ def read(text: str, name: str) -> Startup:
             f"not carried over, since it comes after the training: {one}" for one in found[at + 1 :]
         ]
     secrets = _needed(clean, made, command)
-    said = [
+    lines = [
         _told(one, clean)
         for one in dict.fromkeys((*secrets, *([made.token] if made.token in clean.names else [])))
     ]
@@ -74,7 +74,7 @@ def read(text: str, name: str) -> Startup:
         made.git,
         made.token,
         secrets,
-        tuple(_kept([*said, *made.said, *_doubts("\n".join(made.setup), command)], secrets)),
+        tuple(_kept([*lines, *made.said, *_doubts("\n".join(made.setup), command)], secrets)),
     )
 
 
@@ -104,7 +104,7 @@ def _as_it_is(clean: withheld.Withheld, text: str, name: str) -> Startup:
 def _needed(clean: withheld.Withheld, made: _Before, command: Sequence[str]) -> tuple[str, ...]:
     """Secrets that are assigned, and those that what is carried over speaks of."""
     spoken = shell.unknown("\n".join([*made.setup, *command]))
-    return tuple(dict.fromkeys([*made.secrets, *(one for one in clean.names if one in spoken)]))
+    return tuple(dict.fromkeys([*made.secrets, *(name for name in clean.names if name in spoken)]))
 
 
 def _told(name: str, clean: withheld.Withheld) -> str:
@@ -154,17 +154,17 @@ class _Before:
 
 def _before(commands: Sequence[str], clean: withheld.Withheld) -> _Before:
     made = _Before()
-    for one in commands:
-        words, given, named = shell.words(one), shell.assignment(one), _ASSIGNS.match(one)
+    for command in commands:
+        words, given, named = shell.words(command), shell.assignment(command), _ASSIGNS.match(command)
         plain = given is not None and private.is_plain(given[1])
         if named and (named[1] in clean.names or (private.is_variable(named[1]) and not plain)):
             made.secrets.append(named[1])
-        elif given and not shell.unknown(one) and not shell.is_computed(one):
+        elif given and not shell.unknown(command) and not shell.is_computed(command):
             made.env[given[0]] = given[1]
         elif named:
-            made.computed.append(f"export {one}")
-            made.lines.append(f"export {one}")
-            made.said += _used(one)
+            made.computed.append(f"export {command}")
+            made.lines.append(f"export {command}")
+            made.said += _used(command)
         elif _logs_in(words):
             made.secrets.append("WANDB_API_KEY")
         elif words[:2] == ["git", "clone"] and not made.git:
@@ -176,13 +176,13 @@ def _before(commands: Sequence[str], clean: withheld.Withheld) -> _Before:
         elif words[:2] in (["conda", "activate"], ["source", "activate"]) and len(words) == 3:
             made.conda_env = words[2]
         elif words[:1] and words[0] in _FOR_SHELL:
-            made.computed.append(one)
+            made.computed.append(command)
             below = shlex.quote(made.below)
-            made.lines.append(f"cd {below} && {one} && cd - > /dev/null" if made.below else one)
-            made.said += _used(one)
+            made.lines.append(f"cd {below} && {command} && cd - > /dev/null" if made.below else command)
+            made.said += _used(command)
         else:
-            made.lines.append(f"(cd {shlex.quote(made.below)} && {one})" if made.below else one)
-            made.said += _used(one)
+            made.lines.append(f"(cd {shlex.quote(made.below)} && {command})" if made.below else command)
+            made.said += _used(command)
     return made
 
 
@@ -198,8 +198,8 @@ def _clone(made: _Before, words: Sequence[str]) -> None:
     if not plain:
         return
     url = plain[0]
-    if found := _TOKEN.match(url):
-        made.token, url = found[2], found[1] + url[found.end() :]
+    if match := _TOKEN.match(url):
+        made.token, url = match[2], match[1] + url[match.end() :]
     made.git = f"{url}@{ref}" if ref else url
     made.folder = "\0" + (plain[1] if len(plain) > 1 else PurePosixPath(url).name.removesuffix(".git"))
 
@@ -217,7 +217,9 @@ def _enter(made: _Before, folder: str) -> None:
 
 def _requirements(words: Sequence[str]) -> str:
     """The file of a `pip install -r FILE`, and nothing else."""
-    plain = [one for one in words if one not in ("sudo", "-q", "--quiet", "--user", "-U", "--upgrade")]
+    own = ("sudo", "-q", "--quiet", "--user", "-U", "--upgrade", "--system")
+    plain = [word for word in words if word not in own]
+    plain = plain[1:] if plain[:2] == ["uv", "pip"] else plain
     if plain[:2] == ["-m", "pip"] or (plain[:1] and re.fullmatch(r"(\S*/)?python[\d.]*", plain[0])):
         plain = plain[2:] if plain[1:3] == ["-m", "pip"] else plain
     pip = plain[:1] and re.fullmatch(r"(\S*/)?pip[\d.]*", plain[0])
@@ -225,7 +227,7 @@ def _requirements(words: Sequence[str]) -> str:
 
 
 def _runs(command: str) -> bool:
-    words = [one for one in shell.words(_as_user(command)) if one not in ("sudo", "nohup", "time")]
+    words = [word for word in shell.words(_as_user(command)) if word not in ("sudo", "nohup", "time")]
     if not words or not _RUNS.match(words[0]):
         return False
     return words[1:3] != ["-m", "pip"] and words[1:2] != ["--version"]
@@ -240,7 +242,7 @@ def _training(command: str, made: _Before) -> tuple[tuple[str, ...], list[str]]:
     command = _as_user(command)
     plain = shell.filled(shell.without_output(command), made.env)
     notes = ["what it prints is the run's log"] if plain != shell.filled(command, made.env) else []
-    words = [one for one in shell.words(plain) if one != "sudo"]
+    words = [word for word in shell.words(plain) if word != "sudo"]
     if made.computed:
         notes += _used(plain)
         words = ["bash", "-c", "; ".join([*made.computed, plain])]
@@ -257,7 +259,7 @@ def _as_user(command: str) -> str:
 
 def _kept(notes: Sequence[str], secrets: Sequence[str]) -> list[str]:
     """A variable that is asked for as a secret is set."""
-    return [one for one in notes if one not in _used(" ".join(f"${name}" for name in secrets))]
+    return [note for note in notes if note not in _used(" ".join(f"${name}" for name in secrets))]
 
 
 def _used(text: str) -> list[str]:

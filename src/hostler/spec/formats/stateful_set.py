@@ -50,17 +50,17 @@ def read(text: str, name: str, settings: Mapping[str, Any]) -> Pods:
     if not isinstance(containers, list) or not containers or not isinstance(containers[0], Mapping):
         raise SpecError("its StatefulSet has no container", "name the file of the workers", where=name)
     notes = [
-        f"{name}: container {one.get('name', '?')} is not carried over"
-        for one in containers[1:]
-        if isinstance(one, Mapping)
+        f"{name}: container {container.get('name', '?')} is not carried over"
+        for container in containers[1:]
+        if isinstance(container, Mapping)
     ]
     if (count := made.get("replicas")) is not None and str(count) != known.get("worker_count", str(count)):
         notes.append(f"{name} has {count} replicas; worker_count of settings.yaml is taken")
-    env, secrets, said = environment(containers[0], name)
+    env, secrets, lines = environment(containers[0], name)
     started = begun(containers[0], env, name)
     carried = ("containers", "nodeSelector", "tolerations", "serviceAccountName", "restartPolicy")
     notes += [
-        *said,
+        *lines,
         *started.notes,
         *(f"{name}: {key} is not carried over" for key in pod if key not in carried),
     ]
@@ -122,8 +122,8 @@ def begun(container: Mapping[str, Any], env: Mapping[str, str], name: str) -> st
     if startup.holds_secrets(shlex.join(words)):
         return startup.read_inline(shlex.join(words), name)
     if unset := [one for word in words for one in shell.unknown(word) if one not in env]:
-        said = f"${unset[0]} in the command is not set here: put its value there, or into `env`"
-        return startup.Startup(tuple(words), notes=(said,))
+        text = f"${unset[0]} in the command is not set here: put its value there, or into `env`"
+        return startup.Startup(tuple(words), notes=(text,))
     return startup.Startup(tuple(words))
 
 
@@ -134,17 +134,17 @@ def _words(value: Any) -> Sequence[str]:
 
 
 def fleet_of(pod: Mapping[str, Any], container: Mapping[str, Any]) -> dict[str, Any]:
-    found: dict[str, Any] = {"image": str(container["image"])} if container.get("image") else {}
+    record: dict[str, Any] = {"image": str(container["image"])} if container.get("image") else {}
     asked = {
         **_table(_table(container, "resources"), "requests"),
         **_table(_table(container, "resources"), "limits"),
     }
     if re.fullmatch(r"[1-9]\d{0,2}", str(asked.get(_GPU, ""))):
-        found["gpus"] = int(asked[_GPU])
+        record["gpus"] = int(asked[_GPU])
     if pod.get("nodeSelector"):
-        found["node_selector"] = dict(_table(pod, "nodeSelector"))
+        record["node_selector"] = dict(_table(pod, "nodeSelector"))
     if isinstance(pod.get("tolerations"), list):
-        found["tolerations"] = pod["tolerations"]
+        record["tolerations"] = pod["tolerations"]
     if pod.get("serviceAccountName"):
-        found["service_account"] = str(pod["serviceAccountName"])
-    return found
+        record["service_account"] = str(pod["serviceAccountName"])
+    return record

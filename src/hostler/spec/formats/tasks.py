@@ -17,6 +17,8 @@ from hostler.spec.formats.machines import Machines
 from hostler.spec.names import slug
 
 _OWN_VARIABLES = re.compile(r"\$\{?((?:SKYPILOT|DSTACK|PET)_\w+)")
+_REFERENCE = re.compile(r"\$\{(?P<name>\w+)(?::?-(?P<default>[^}]*))?\}|\$(?P<bare>\w+)")
+_FILLED_IN = re.compile(r"\$\$|\$\{(?P<name>\w+):?-(?P<default>[^}]*)\}|\$\{[^}]*\}|\$\w+")
 _CLOUDS = {"gcp": "gce", "kubernetes": "kubernetes", "k8s": "kubernetes"}
 _SPOT = {"spot": True, "on-demand": False, "auto": "prefer"}
 
@@ -85,9 +87,19 @@ class _Carried:
 
     def begun(self, begun: startup.Startup) -> None:
         self.project |= {"command": list(begun.command)} if begun.command else {}
-        setup = "; ".join(["set -e", *begun.setup])
-        self.project |= {"setup": ["bash", "-c", setup]} if begun.setup else {}
-        self.project |= {"python": {"requirements": begun.requirements}} if begun.requirements else {}
+        lines = [line for line in begun.setup if line != "set -e"]
+        self.project |= {"setup": ["bash", "-c", "; ".join(["set -e", *lines])]} if lines else {}
+        self.project |= {"git": begun.git} if begun.git else {}
+        self.project |= {"git_token": begun.token} if begun.git and begun.token else {}
+        python = {"requirements": begun.requirements} if begun.requirements else {}
+        if begun.conda_env and any(re.search(r"conda\b.* create\b", line) for line in begun.setup):
+            what = f"conda activate {begun.conda_env}: the setup makes this environment"
+            self.notes.append(f"{what}: not carried over: `python: {{conda: environment.yml}}` makes one")
+        elif begun.conda_env:
+            python = {"conda_env": begun.conda_env}
+            left = f": not carried over: install it into {begun.conda_env}"
+            self.notes += [f"pip install -r {begun.requirements}{left}"] if begun.requirements else []
+        self.project |= {"python": python} if python else {}
         self.project["env"] = {**self.project.get("env", {}), **begun.env}
         self.secrets += begun.secrets
         self.notes += begun.notes
@@ -127,7 +139,9 @@ def _sky(given: Mapping[str, Any], where: str) -> Machines:
         made.fleet |= {"cpus": str(asked["cpus"])} if asked.get("cpus") else {}
         made.fleet |= {"memory": _memory(asked["memory"])} if asked.get("memory") else {}
     else:
-        of_vms = ("cpus", "memory", "use_spot", "disk_size")
+        made.resources |= {"cpus": cpus} if (cpus := _count(str(asked.get("cpus")).rstrip("+"))) else {}
+        made.resources |= {"memory": _memory(asked["memory"]).rstrip("+")} if asked.get("memory") else {}
+        of_vms = ("use_spot", "disk_size")
         made.notes += [f"resources.{key}: not carried over" for key in of_vms if asked.get(key) is not None]
     if infra[0] != "gcp":
         places = [key for key in ("region", "zone") if asked.get(key)]
@@ -166,7 +180,7 @@ def _dstack(given: Mapping[str, Any], where: str) -> Machines:
         made.project["limits"] = {"time": given["max_duration"]}
     commands = given.get("commands")
     made.script(
-        "\n".join(str(one) for one in commands) if isinstance(commands, list) else str(commands or "")
+        "\n".join(str(command) for command in commands) if isinstance(commands, list) else str(commands or "")
     )
     return made.machines("dstack", given.get("name"))
 
@@ -181,18 +195,20 @@ def _kubeflow(given: Mapping[str, Any], where: str) -> Machines:
         made.left(trainer, carried, "spec.trainer.")
         container = {**trainer, "resources": _table(trainer, "resourcesPerNode")}
         pod, nodes = dict[str, Any](), trainer.get("numNodes")
-        if (procs := _count(trainer.get("numProcPerNode"))) and procs > 1:
-            made.resources["procs_per_node"] = procs
+        _processes(made, trainer.get("numProcPerNode"))
     else:
         replicas = _table(spec, "pytorchReplicaSpecs")
-        made.left(spec, ("pytorchReplicaSpecs",), "spec.")
-        groups = [one for one in replicas.values() if isinstance(one, Mapping)]
+        made.left(spec, ("pytorchReplicaSpecs", "elasticPolicy", "nprocPerNode"), "spec.")
+        _processes(made, spec.get("nprocPerNode"))
+        groups = [replica for replica in replicas.values() if isinstance(replica, Mapping)]
         pod = dict(_table(_table(groups[0], "template"), "spec")) if groups else {}
         containers = pod.get("containers")
         container = containers[0] if isinstance(containers, list) and containers else {}
-        nodes = sum(_count(one.get("replicas", 1)) or 0 for one in groups)
+        nodes = sum(_count(group.get("replicas", 1)) or 0 for group in groups)
         of_pod = ("containers", "nodeSelector", "tolerations", "serviceAccountName", "restartPolicy")
         made.left(pod, of_pod, "template.spec.")
+        of_container = ("name", "image", "imagePullPolicy", "command", "args", "env", "resources")
+        made.left(container if isinstance(container, Mapping) else {}, of_container, "container.")
         if len(groups) > 1:
             made.notes.append("all replicas run the command of the first: hostler chooses who leads")
     if not isinstance(container, Mapping) or not container:
@@ -203,10 +219,45 @@ def _kubeflow(given: Mapping[str, Any], where: str) -> Machines:
     made.fleet = {"backend": "kubernetes", **stateful_set.fleet_of(pod, container)}
     if gpus := made.fleet.get("gpus"):
         made.resources["gpus"] = gpus
+    _amounts(made, _table(container, "resources"))
     metadata = _table(given, "metadata")
     made.fleet |= {"namespace": str(metadata["namespace"])} if metadata.get("namespace") else {}
     _nodes(made, nodes)
+    _elastic(made, _table(spec, "elasticPolicy"))
     return made.machines(f"Kubeflow {kind}", metadata.get("name"))
+
+
+def _processes(made: _Carried, given: Any) -> None:
+    """Processes of a node; `auto`, `cpu` and `gpu` leave it to the launcher."""
+    procs = _count(given)
+    if procs and procs > 1:
+        made.resources["procs_per_node"] = procs
+    elif given is not None and procs is None:
+        made.notes.append(f"{given} processes of a node: not carried over: the launcher decides")
+
+
+def _amounts(made: _Carried, given: Mapping[str, Any]) -> None:
+    """CPUs and memory of a container, as a run asks for them."""
+    asked = {**_table(given, "requests"), **_table(given, "limits")}
+    for key, value in asked.items():
+        cpus = re.fullmatch(r"(\d+(?:\.\d+)?)(m?)", str(value))
+        if key == "cpu" and cpus:
+            count = float(cpus[1]) / (1000 if cpus[2] else 1)
+            made.resources["cpus"] = int(count) if count.is_integer() else count
+        elif key == "memory" and re.fullmatch(r"\d+(?:[KMGT]i?)?", str(value)):
+            made.resources["memory"] = (
+                f"{value}B" if isinstance(value, str) and value[-1:].isalpha() else value
+            )
+        elif key != "nvidia.com/gpu":
+            made.notes.append(f"resources.{key}: not carried over")
+
+
+def _elastic(made: _Carried, given: Mapping[str, Any]) -> None:
+    """How few nodes may train together."""
+    fewest, most = _count(given.get("minReplicas")), made.resources.get("nodes", 1)
+    if fewest and fewest < most:
+        made.resources["min_nodes"] = fewest
+    made.left(given, ("minReplicas", "maxReplicas"), "spec.elasticPolicy.")
 
 
 def _compose(given: Mapping[str, Any], where: str) -> Machines:
@@ -218,14 +269,14 @@ def _compose(given: Mapping[str, Any], where: str) -> Machines:
     }
     if not able:
         raise SpecError("no service of it has a command", "write the training's into it", where=where)
-    name = next((name for name, said in able.items() if "python" in said), next(iter(able)))
+    name = next((name for name, text in able.items() if "python" in text), next(iter(able)))
     service = services[name]
     made.notes += [f"service {one}: not carried over" for one in services if one != name]
     made.left(given, ("services", "version", "name"))
     made.left(service, ("command", "entrypoint", "environment", "deploy"), f"{name}.")
-    made.variables(service.get("environment"))
+    made.variables(_filled_in(made, service.get("environment")))
     _deploy(made, _table(service, "deploy"), f"{name}.deploy.")
-    before, command = service.get("entrypoint"), service.get("command")
+    before, command = (_interpolated(made, service.get(key), key) for key in ("entrypoint", "command"))
     if before or isinstance(command, list):
         words = [*_words(before, where), *_words(command, where)]
         made.begun(stateful_set.begun({"command": words}, made.project["env"], where))
@@ -233,6 +284,42 @@ def _compose(given: Mapping[str, Any], where: str) -> Machines:
         made.script(str(command))
     made.fleet["backend"] = "local"
     return made.machines("docker-compose", name)
+
+
+def _interpolated(made: _Carried, given: Any, key: str) -> Any:
+    """Words or text as docker-compose fills them in, which knows no shell."""
+    if isinstance(given, list):
+        return [_interpolated(made, one, key) for one in given]
+
+    def filled(used: re.Match[str]) -> str:
+        if used[0] == "$$":
+            return "$"
+        if used["default"] is None:
+            made.notes.append(
+                f"{used[0]} in the {key}: not carried over: write its value there, or into `env`"
+            )
+            return used[0]
+        made.notes.append(f"{used[0]} in the {key}: its default is carried over")
+        return used["default"]
+
+    return _FILLED_IN.sub(filled, given) if isinstance(given, str) else given
+
+
+def _filled_in(made: _Carried, given: Any) -> dict[str, str | None]:
+    """Variables of a service as docker-compose fills them in: `${NAME:-default}`, `${NAME}`, `$$`."""
+    found: dict[str, str | None] = {}
+    for name, value in _pairs(given):
+        used = _REFERENCE.fullmatch(value or "")
+        if used and used["default"] is not None:
+            found[name] = used["default"]
+            made.notes.append(f"{name}: {value}: its default is carried over")
+        elif used and name in (used["name"], used["bare"]):
+            found[name] = None
+        elif value and _REFERENCE.search(value.replace("$$", "")):
+            made.notes.append(f"{name}: {value}: not carried over: write its value into `env`")
+        else:
+            found[name] = value and value.replace("$$", "$")
+    return found
 
 
 def _deploy(made: _Carried, deploy: Mapping[str, Any], path: str) -> None:
@@ -259,10 +346,13 @@ def _launch(given: Mapping[str, Any], where: str) -> Machines:
     made, overrides = _Carried(where), _table(given, "overrides")
     made.left(given, ("overrides", "resource", "resource_args", "docker", "name", "job", "project", "entity"))
     made.left(overrides, ("entry_point", "args", "run_config", "env"), "overrides.")
+    of_run = {"WANDB_PROJECT": given.get("project"), "WANDB_ENTITY": given.get("entity")}
+    made.variables({name: value for name, value in of_run.items() if value})
     made.variables(overrides.get("env"))
-    command = [one for key in ("entry_point", "args") for one in _words(overrides.get(key), where)]
+    command = [word for key in ("entry_point", "args") for word in _words(overrides.get(key), where)]
     if command:
         made.begun(stateful_set.begun({"command": command}, made.project["env"], where))
+        made.left({"job": given["job"]} if given.get("job") else {}, ())
     else:
         made.notes.append(f"job {given.get('job')}: its program is kept by W&B: name the `command`")
     resource = str(given.get("resource") or "local-process")
@@ -311,10 +401,12 @@ def _accelerators(made: _Carried, given: Any) -> None:
     if isinstance(given, Mapping):
         given = [f"{name}:{count}" for name, count in given.items()]
     wishes = [str(one) for one in given] if isinstance(given, list) else [str(given)]
-    found = [re.fullmatch(r"([A-Za-z][\w-]*)?:?(\d+)?", one) for one in wishes]
-    made.notes += [f"{one}: not carried over" for one, known in zip(wishes, found, strict=True) if not known]
-    named = [f"{one[1].upper()}:{one[2] or 1}" for one in found if one and one[1]]
-    counts = [int(one[2] or 1) for one in found if one]
+    matches = [re.fullmatch(r"([A-Za-z][\w-]*)?:?(\d+)?", wish) for wish in wishes]
+    made.notes += [
+        f"{one}: not carried over" for one, known in zip(wishes, matches, strict=True) if not known
+    ]
+    named = [f"{match[1].upper()}:{match[2] or 1}" for match in matches if match and match[1]]
+    counts = [int(match[2] or 1) for match in matches if match]
     if counts:
         made.resources["gpus"] = max(counts)
     if made.fleet["backend"] == "gce" and named:

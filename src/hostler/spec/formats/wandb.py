@@ -10,7 +10,6 @@ from typing import Any
 
 from hostler.errors import SpecError
 from hostler.spec.files.yaml12 import Document, Path
-from hostler.spec.formats import withheld
 from hostler.spec.formats.foreign import Foreign
 from hostler.spec.formats.wandb_parameter import Parameter, parameter
 from hostler.spec.nearest import did_you_mean
@@ -86,11 +85,11 @@ def read(document: Document, stem: str) -> Foreign:
 
 
 def _method(document: Document) -> str:
-    given = document.value.get("method", "grid")
-    if not isinstance(given, str) or given not in METHODS:
-        hint = did_you_mean(str(given), METHODS, f"one of {', '.join(METHODS)}")
-        raise SpecError(f"method: {given!r} cannot be carried over", hint, where=document.where(("method",)))
-    return METHODS[given]
+    method = document.value.get("method", "grid")
+    if not isinstance(method, str) or method not in METHODS:
+        hint = did_you_mean(str(method), METHODS, f"one of {', '.join(METHODS)}")
+        raise SpecError(f"method: {method!r} cannot be carried over", hint, where=document.where(("method",)))
+    return METHODS[method]
 
 
 def _parameters(
@@ -123,25 +122,32 @@ def _metric(document: Document, notes: list[str]) -> dict[str, Any]:
 
 
 def _prune(document: Document, notes: list[str]) -> dict[str, Any]:
-    given = document.value.get("early_terminate")
-    if given is None:
+    early_terminate = document.value.get("early_terminate")
+    if early_terminate is None:
         return {}
     where = document.where(("early_terminate",))
-    if not isinstance(given, Mapping) or given.get("type") not in ("hyperband", "envelope"):
-        raise SpecError(f"early_terminate: {given!r} is not of type hyperband", where=where)
-    if given["type"] == "envelope":
+    if not isinstance(early_terminate, Mapping) or early_terminate.get("type") not in (
+        "hyperband",
+        "envelope",
+    ):
+        raise SpecError(f"early_terminate: {early_terminate!r} is not of type hyperband", where=where)
+    if early_terminate["type"] == "envelope":
         notes.append("early_terminate: envelope is not carried over")
         return {}
-    eta, last, first = given.get("eta", 3), given.get("max_iter"), given.get("min_iter")
+    eta, last, first = (
+        early_terminate.get("eta", 3),
+        early_terminate.get("max_iter"),
+        early_terminate.get("min_iter"),
+    )
     for name, value, least in (("eta", eta, 2), ("max_iter", last, 1), ("min_iter", first, 1)):
         if value is not None and (isinstance(value, bool) or not isinstance(value, int) or value < least):
             at = document.where(("early_terminate", name))
-            said = f"early_terminate.{name}: {value!r} is not a whole number above {least - 1}"
-            raise SpecError(said, where=at)
+            text = f"early_terminate.{name}: {value!r} is not a whole number above {least - 1}"
+            raise SpecError(text, where=at)
     if first is None:
-        if last is None or not isinstance(given.get("s"), int) or given["s"] < 0:
+        if last is None or not isinstance(early_terminate.get("s"), int) or early_terminate["s"] < 0:
             raise SpecError("early_terminate: needs min_iter, or max_iter and s", where=where)
-        first = max(1, round(last / eta ** given["s"]))
+        first = max(1, round(last / eta ** early_terminate["s"]))
     notes.append("early_terminate: hyperband there stops runs at min_iter · eta^k; asha does here")
     return {"prune": {"method": "asha", "min": first, "factor": eta, **({"max": last} if last else {})}}
 
@@ -172,10 +178,10 @@ _VARIABLE = re.compile(r"\$\{envvar:(\w+)\}")
 def command_of(document: Document, notes: list[str]) -> dict[str, Any]:
     """`command` and `style`; nothing if the file names no program."""
     value = document.value
-    given = value.get("command")
-    if given is None and "program" not in value:
+    command = value.get("command")
+    if command is None and "program" not in value:
         return {}
-    words = _DEFAULT if given is None else _listed(given, document)
+    words = _DEFAULT if command is None else _listed(command, document)
     found: list[str] = []
     style: Any = "none"
     for n, word in enumerate(words):
@@ -187,6 +193,8 @@ def command_of(document: Document, notes: list[str]) -> dict[str, Any]:
             found += _words(text, document)
     if style == "none":
         notes.append("no ${args} in the command: the script finds its parameters in $HOSTLER_PARAMS")
+    from hostler.spec.formats import withheld  # with many patterns, for a file of theirs alone
+
     notes += [
         f"{where} is kept in the store: write ${{envvar:{name}}} in the command, and {name} under `secrets`"
         for name, where in withheld.withhold(shlex.join(found)).names.items()

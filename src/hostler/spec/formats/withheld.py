@@ -41,33 +41,33 @@ class _SecretSpan:
 
 def withhold(text: str) -> Withheld:
     """The script without such values."""
-    found = _withhold(text)
-    return _withhold(quoting.opened(text)) if found.left else found
+    withheld = _withhold(text)
+    return _withhold(quoting.opened(text)) if withheld.left else withheld
 
 
 def _withhold(text: str) -> Withheld:
     stands = quoting.standing(text)
-    names, made, left, at = dict[str, str](), list[str](), list[str](), 0
-    for one in _with_names(text, stands, _apart(sorted(_found(text, stands), key=_order))):
-        start, end = _quoted(text, stands, one.start, one.end)
-        put = "..." if stands[start] == quoting.COMMENT else quoting.in_place(one.name, stands[start])
+    names, made, remaining, at = dict[str, str](), list[str](), list[str](), 0
+    for spelling in _with_names(text, stands, _apart(sorted(_found(text, stands), key=_order))):
+        start, end = _quoted(text, stands, spelling.start, spelling.end)
+        put = "..." if stands[start] == quoting.COMMENT else quoting.in_place(spelling.name, stands[start])
         if not put:
-            left.append(one.where)
+            remaining.append(spelling.where)
             continue
         if stands[start] != quoting.COMMENT:
-            names.setdefault(one.name, one.where)
+            names.setdefault(spelling.name, spelling.where)
         made += [text[at:start], put]
         at = end
-    return Withheld("".join([*made, text[at:]]), names, tuple(dict.fromkeys(left)))
+    return Withheld("".join([*made, text[at:]]), names, tuple(dict.fromkeys(remaining)))
 
 
 def doubtful(text: str) -> list[str]:
     """Options and logins, by name, that may hold a secret and could not be decided."""
     found = []
-    for one in _each(OPTION, text):
-        value = _value(one)
-        if private.may_be_secret(one["n"], value) and not private.is_secret(one["n"], value):
-            found.append(f"--{one['n']}")
+    for match in _each(OPTION, text):
+        value = _value(match)
+        if private.may_be_secret(match["n"], value) and not private.is_secret(match["n"], value):
+            found.append(f"--{match['n']}")
     for line in re.split(r"\n|;|&&", text):
         words = line.split()
         at = next(
@@ -81,27 +81,29 @@ def doubtful(text: str) -> list[str]:
 
 def _found(text: str, stands: list[str]) -> Iterator[_SecretSpan]:
     for name, pattern in LOGINS:
-        for one in pattern.finditer(text):
-            if private.is_text(_value(one)):
-                tool = name or _tool(text, one.start(), one.end(), "TOKEN")
-                yield _SecretSpan(*_span(one), tool, f"a login ({tool.partition('_')[0].lower()})")
+        for match in pattern.finditer(text):
+            if private.is_text(_value(match)):
+                tool = name or _tool(text, match.start(), match.end(), "TOKEN")
+                yield _SecretSpan(*_span(match), tool, f"a login ({tool.partition('_')[0].lower()})")
     for pattern in (HEADER, OPTION, NAMED, DEFAULT, SETS):
-        for one in _each(pattern, text):
-            headed = pattern is not HEADER and HEADED.fullmatch(one["n"])
-            if headed or not _tells(pattern, one["n"], _value(one)):
+        for match in _each(pattern, text):
+            headed = pattern is not HEADER and HEADED.fullmatch(match["n"])
+            if headed or not _tells(pattern, match["n"], _value(match)):
                 continue
-            if not _is_code(text, stands, one) and not _is_elsewhere(text, one):
-                whole = one.span() if pattern is DEFAULT else _span(one)
-                yield _SecretSpan(*whole, _named(text, one), _where(one))
-    for one in USER.finditer(text):
-        user, colon, password = _value(one).partition(":")
+            if not _is_code(text, stands, match) and not _is_elsewhere(text, match):
+                whole = match.span() if pattern is DEFAULT else _span(match)
+                yield _SecretSpan(*whole, _named(text, match), _where(match))
+    for match in USER.finditer(text):
+        user, colon, password = _value(match).partition(":")
         if colon and private.is_text(password):
-            start, end = _span(one)
+            start, end = _span(match)
             yield _SecretSpan(start + len(user) + 1, end, "PASSWORD", "the password after -u")
     yield from _addresses(text)
     for name, shape in private.SHAPES.items():
-        for one in shape.finditer(text):
-            yield _SecretSpan(*one.span(), _assigned(text, one.start()) or name, "what has the form of a key")
+        for match in shape.finditer(text):
+            yield _SecretSpan(
+                *match.span(), _assigned(text, match.start()) or name, "what has the form of a key"
+            )
 
 
 def _tells(pattern: re.Pattern[str], name: str, value: str) -> bool:
@@ -130,12 +132,12 @@ def _is_elsewhere(text: str, one: re.Match[str]) -> bool:
 
 def _addresses(text: str) -> Iterator[_SecretSpan]:
     """`https://user:password@host`, `https://token@host`."""
-    for one in ADDRESS.finditer(text):
-        user, colon, password = one["who"].partition(":")
-        start, end = one.span("who")
+    for match in ADDRESS.finditer(text):
+        user, colon, password = match["who"].partition(":")
+        start, end = match.span("who")
         if colon and password and password != "x-oauth-basic":
             start += len(user) + 1
-        elif colon or one["scheme"].endswith(("http", "https")):
+        elif colon or match["scheme"].endswith(("http", "https")):
             end = start + len(user)
         else:
             continue
@@ -146,10 +148,10 @@ def _addresses(text: str) -> Iterator[_SecretSpan]:
 def _apart(found: list[_SecretSpan]) -> Iterator[_SecretSpan]:
     """The findings that do not overlap; of two, the first to begin."""
     end = -1
-    for one in found:
-        if one.start >= end and one.end > one.start:
-            yield one
-            end = one.end
+    for span in found:
+        if span.start >= end and span.end > span.start:
+            yield span
+            end = span.end
 
 
 def _order(one: _SecretSpan) -> tuple[int, int]:
@@ -158,10 +160,10 @@ def _order(one: _SecretSpan) -> tuple[int, int]:
 
 def _each(pattern: re.Pattern[str], text: str) -> Iterator[re.Match[str]]:
     """Every match; the value of one name may hold another one."""
-    found = pattern.search(text)
-    while found:
-        yield found
-        found = pattern.search(text, found.end("n"))
+    match = pattern.search(text)
+    while match:
+        yield match
+        match = pattern.search(text, match.end("n"))
 
 
 def _with_names(text: str, stands: list[str], found: Iterable[_SecretSpan]) -> list[_SecretSpan]:
@@ -211,8 +213,8 @@ def _named(text: str, one: re.Match[str]) -> str:
 
 
 def _assigned(text: str, at: int) -> str:
-    found = _ASSIGNED.search(text[max(0, at - 80) : at])
-    return found[1] if found and found[1] not in _NOT_OURS else ""
+    match = _ASSIGNED.search(text[max(0, at - 80) : at])
+    return match[1] if match and match[1] not in _NOT_OURS else ""
 
 
 def _tool(text: str, start: int, end: int, otherwise: str) -> str:

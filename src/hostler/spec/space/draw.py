@@ -81,10 +81,10 @@ def shuffled(index: int, count: int, seed: int) -> int:
 def _mixed(index: int, half: int, seed: int) -> int:
     """Four rounds of a Feistel network over 2·half bits: one to one."""
     mask = (1 << half) - 1
-    left, right = index >> half, index & mask
+    remaining, right = index >> half, index & mask
     for turn in range(4):
-        left, right = right, left ^ (bits(seed, right, f"shuffle {turn}") & mask)
-    return left << half | right
+        remaining, right = right, remaining ^ (bits(seed, right, f"shuffle {turn}") & mask)
+    return remaining << half | right
 
 
 def _log_uniform(drawn: int, low: Decimal, high: Decimal) -> Decimal:

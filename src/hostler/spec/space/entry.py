@@ -93,7 +93,7 @@ Table = tuple[SpaceEntry, ...]
 
 def holds(when: When, flat: Flat) -> bool:
     """Whether a condition is met; a parameter that is not there meets none."""
-    return all(key in flat and any(same(flat[key], one) for one in values) for key, values in when)
+    return all(key in flat and any(same(flat[key], value) for value in values) for key, values in when)
 
 
 def same(one: Any, other: Any) -> bool:

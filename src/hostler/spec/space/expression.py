@@ -117,8 +117,8 @@ def _evaluate(node: ast.expr, params: Mapping[str, Any]) -> Any:
     except ZeroDivisionError:
         raise _Placed(f"division by zero, at column {node.col_offset + 1}") from None
     except (ValueError, TypeError, OverflowError, ArithmeticError, KeyError, IndexError) as error:
-        said = f"no {error}" if isinstance(error, KeyError) else str(error)
-        raise _Placed(f"{said}, at column {node.col_offset + 1}") from None
+        text = f"no {error}" if isinstance(error, KeyError) else str(error)
+        raise _Placed(f"{text}, at column {node.col_offset + 1}") from None
 
 
 class _Placed(ValueError):

@@ -72,12 +72,12 @@ class Grid:
     def cells(self) -> Iterator[dict[str, Any]]:
         """All cells in order. The last axes are combined once, and each cell is one union of two tables."""
         inner: list[dict[str, Any]] = [{}]
-        left = len(self.axes)
-        while left and len(inner) * len(self.axes[left - 1]) <= _BLOCK:
-            left -= 1
-            axis = self.axes[left]
+        remaining = len(self.axes)
+        while remaining and len(inner) * len(self.axes[remaining - 1]) <= _BLOCK:
+            remaining -= 1
+            axis = self.axes[remaining]
             inner = [{**axis[at], **after} for at in range(len(axis)) for after in inner]
-        for before in _combined(self.axes[:left], {}):
+        for before in _combined(self.axes[:remaining], {}):
             for after in inner:
                 yield before | after
 
@@ -110,10 +110,10 @@ def _groups(table: Table) -> list[list[SpaceEntry]]:
     group_of = {id(entry): [entry] for entry in table}
     for entry in table:
         for owner in [e for key, _ in entry.when for e in table if key in keys_of(e.form)]:
-            one, other = group_of[id(owner)], group_of[id(entry)]
-            if one is not other:
-                one += other
-                group_of.update({id(member): one for member in other})
+            entries, space_entries = group_of[id(owner)], group_of[id(entry)]
+            if entries is not space_entries:
+                entries += space_entries
+                group_of.update({id(member): entries for member in space_entries})
     place = {id(entry): n for n, entry in enumerate(table)}
     groups = {id(group): sorted(group, key=lambda e: place[id(e)]) for group in group_of.values()}
     return list(groups.values())

@@ -40,6 +40,10 @@ class Listed:
     def repeat(self) -> Repeat:
         return Repeat()
 
+    @property
+    def scales(self) -> dict[str, bool]:
+        return {}
+
     def params(self, index: int) -> dict[str, Any]:
         return dict(self.given[index])
 

@@ -43,10 +43,10 @@ def parse(
     spaces of their own over the same `parameters`, one after the other.
     """
     try:
-        found = _parse(parameters, method, repeat, runs, seed, sections)
+        space = _parse(parameters, method, repeat, runs, seed, sections)
         if where is not None:
-            trying.check(found.parts, method)
-        return found
+            trying.check(space.parts, method)
+        return space
     except Fault as fault:
         if where is None:
             raise
@@ -195,7 +195,9 @@ def _check_learnable(table: Table, method: str) -> None:
 def _at_random(table: Table) -> str:
     """Parameters that CMA-ES draws at random instead of learning: choices, and those that some runs lack."""
     drawn = dict.fromkeys(
-        one.key or one.name for one in dimensions(table) if one.key not in trying.common_ranges(table)
+        dimension.key or dimension.name
+        for dimension in dimensions(table)
+        if dimension.key not in trying.common_ranges(table)
     )
     return (
         f"cmaes learns over ranges that all runs have; it draws at random: {', '.join(drawn)}"
@@ -212,9 +214,9 @@ def _source(
     seed: int,
     sections: Sequence[Mapping[str, Any]],
 ) -> dict[str, Any]:
-    given = {"method": method, "repeat": repeat, "runs": runs, "seed": seed, "sections": list(sections)}
+    values = {"method": method, "repeat": repeat, "runs": runs, "seed": seed, "sections": list(sections)}
     usual = {"method": "grid", "repeat": 1, "runs": None, "seed": 0, "sections": []}
-    kept = {name: value for name, value in given.items() if value != usual[name]}
+    kept = {name: value for name, value in values.items() if value != usual[name]}
     return {"parameters": plain(parameters, ("parameters",)), **plain(kept, ())}
 
 
@@ -266,13 +268,13 @@ def _is_form(table: Mapping[str, Any], path: Path) -> bool:
     if BEST in table:
         hint = "{best-of: SWEEP}, {run: RUN}, with file: NAME, step: N, only: done"
         raise Fault(path, "not a reference to a run", hint=hint)
-    said = [word for word in table if word in DECIDING]
-    if not said:
+    lines = [word for word in table if word in DECIDING]
+    if not lines:
         return False
     for word in table:
         if word not in WORDS:
-            hint = did_you_mean(str(word), WORDS) or f"for a nested parameter write {path[-1]}.{said[0]}"
-            raise Fault((*path, str(word)), f"cannot be combined with {said[0]}", hint)
+            hint = did_you_mean(str(word), WORDS) or f"for a nested parameter write {path[-1]}.{lines[0]}"
+            raise Fault((*path, str(word)), f"cannot be combined with {lines[0]}", hint)
     return True
 
 

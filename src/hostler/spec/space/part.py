@@ -107,7 +107,9 @@ class SpacePart:
 def _computed(flat: dict[str, Any], waiting: dict[str, Expression]) -> dict[str, Any]:
     """With expressions replaced by their values; one whose parameters are not there is not there either."""
     known = {key: value for key, value in flat.items() if key not in waiting}
-    while ready := [key for key, one in waiting.items() if all(lookup(name, known) for name in one.names)]:
+    while ready := [
+        key for key, expression in waiting.items() if all(lookup(name, known) for name in expression.names)
+    ]:
         for key in ready:
             try:
                 known[key] = waiting.pop(key).value(known)

@@ -14,6 +14,7 @@ from typing import Any
 
 from hostler.errors import UsageError
 from hostler.frozen import dataclass
+from hostler.spec.space.entry import Normal, Range, forms
 from hostler.spec.space.part import SpacePart
 from hostler.spec.space.repeat import Repeat
 from hostler.spec.space.value import written
@@ -46,6 +47,12 @@ class Space:
         if len(self.parts) > 1:
             return self.keys
         return tuple(key for key in self.keys if key in self.parts[0].varying or key == self.repeat.key)
+
+    @property
+    def scales(self) -> dict[str, bool]:
+        """Parameters that are drawn from a range, and whether that is logarithmic."""
+        drawn = [form for part in self.parts for form in forms(part.table)]
+        return {form.key: form.log for form in drawn if isinstance(form, (Range, Normal))}
 
     def params(self, index: int) -> dict[str, Any]:
         """Parameters of run `index`; 0 is the first."""

@@ -53,7 +53,7 @@ def entries(table: Table) -> Iterator[SpaceEntry]:
 def common_ranges(table: Table) -> set[str]:
     """Numbers between two ends that every run has."""
     always = {e.form.key for e in table if not e.when and isinstance(e.form, (Range, Values))}
-    return always & {one.key for one in dimensions(table) if one.kind != "choice"}
+    return always & {dimension.key for dimension in dimensions(table) if dimension.kind != "choice"}
 
 
 def _check_ranges(table: Table) -> None:
@@ -70,7 +70,7 @@ def _check_ranges(table: Table) -> None:
 def _check_conditions(table: Table) -> None:
     for entry in table:
         for key, values in entry.when:
-            forms = [other.form for other in table if key in keys_of(other.form)]
+            forms = [space_entry.form for space_entry in table if key in keys_of(space_entry.form)]
             for value in values:
                 if not any(_can_be(form, key, value) for form in forms):
                     raise Fault((*entry.path, "when"), f"{key} is never {text(value)}", _choices(forms, key))

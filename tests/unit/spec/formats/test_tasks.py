@@ -118,7 +118,8 @@ def test_all_that_a_service_is_given_is_carried_over_or_named() -> None:
 def test_machines_of_skypilot_on_pods_are_named() -> None:
     asked = {"infra": "k8s", "cpus": 4, "memory": "16+", "use_spot": True, "region": "x"}
     made = tasks.read({"run": "python t.py", "resources": asked}, "sky.yaml")
-    for key in ("cpus", "memory", "use_spot", "region"):
+    assert made.project["resources"] == {"cpus": 4, "memory": "16GB"}
+    for key in ("use_spot", "region"):
         assert f"resources.{key}: not carried over" in made.notes
 
 

@@ -15,4 +15,5 @@ sweep/       sweeps, queues, searches
 series/      metrics, logs, segments
 checkpoint/  checkpoints, outputs, archive
 launch/      launches of fleets and their money
+packs/       small objects of ended runs, many in one
 """

@@ -77,7 +77,9 @@ class Waste:
 
     @property
     def size(self) -> int:
-        return sum(one.size for one in self.saved) + sum(one.size for one in self.blobs)
+        return sum(run_checkpoints.size for run_checkpoints in self.saved) + sum(
+            blob.size for blob in self.blobs
+        )
 
 
 def find(store: Store, now: float, states: Collection[str] = OVER, *, grace: float) -> Waste:
@@ -110,14 +112,14 @@ def remove(
     `look` finds the waste of this moment."""
     decided = _Decided(store, look, clock)
     spared = []
-    for one in shown.saved:
-        if saved := decided.saved(one.row.id):
+    for run_checkpoints in shown.saved:
+        if saved := decided.saved(run_checkpoints.row.id):
             store.delete(*[key for key in saved.keys if key.endswith("/COMMIT")])
-            left = [entry.key for entry in store.list(layout.checkpoints(one.row.id))]
-            stay = checkpoints.put_back(store, one.row.id, left)
+            remaining = [entry.key for entry in store.list(layout.checkpoints(run_checkpoints.row.id))]
+            stay = checkpoints.put_back(store, run_checkpoints.row.id, remaining)
             store.delete(*[key for key in saved.keys if not checkpoints.is_at(key, stay)])
         else:
-            spared.append(one.row.name)
+            spared.append(run_checkpoints.row.name)
     for blob in shown.blobs:
         if decided.is_waste(blob):
             store.delete(*blob.keys)
@@ -159,7 +161,7 @@ class _Decided:
     def _decide(self) -> None:
         began = self._clock()
         waste = self._look()
-        self._saved = {one.row.id: one for one in waste.saved}
+        self._saved = {run_checkpoints.row.id: run_checkpoints for run_checkpoints in waste.saved}
         self._blobs = frozenset(waste.blobs)
         self._heads: dict[str, dict[str, int]] = {}
         now = self._clock()
@@ -193,7 +195,7 @@ def _needed(
         best = summary.ranked(job, [row for row in found if row.sweep == name])[:1]
         needed |= {row.id: "best of its sweep" for _, row in best}
     if terms:
-        needed |= {one.run: "in the archive" for one in archive.entries(store, terms)}
+        needed |= {entry.run: "in the archive" for entry in archive.entries(store, terms)}
     return {**needed, **{run: "taken by others" for run, _ in _taken(store, jobs, found)}}
 
 
@@ -202,10 +204,10 @@ def _taken(store: Store, jobs: Mapping[str, Job], found: Iterable[Row]) -> Itera
     waiting = {row.sweep for row in found if row.state not in ENDED}
     waiting |= {name for name, job in jobs.items() if job.count > sum(row.sweep == name for row in found)}
     for name in waiting:
-        for one in all_inputs(jobs[name]):
-            wanted, _ = split_step(str(one.best_of or one.run))
+        for all_input in all_inputs(jobs[name]):
+            wanted, _ = split_step(str(all_input.best_of or all_input.run))
             yield from ((row.id, name) for row in found if wanted in (row.sweep, row.id, row.name))
-            yield from ((row.id, name) for row in found if one.best_of and row.sweep.startswith(wanted))
+            yield from ((row.id, name) for row in found if all_input.best_of and row.sweep.startswith(wanted))
     for row in found:
         if row.state not in ENDED:
             yield from ((run, row.sweep) for run in _pinned(store, row.id))
@@ -213,7 +215,7 @@ def _taken(store: Store, jobs: Mapping[str, Job], found: Iterable[Row]) -> Itera
 
 def _pinned(store: Store, run: str) -> list[str]:
     try:
-        return [str(one["run"]) for one in upstream.noted(store, run).values()]
+        return [str(record["run"]) for record in upstream.noted(store, run).values()]
     except NotFound:
         return []
 
@@ -257,9 +259,9 @@ def _halves(store: Store, now: float, grace: float) -> Iterator[UnusedObject]:
     for row in store.list(layout.ARCHIVE, deep=False):
         if not row.key.removeprefix(layout.ARCHIVE)[:1].isdigit():
             continue
-        found = tuple(store.list(row.key))
-        if not any(e.key.endswith("/COMMIT") for e in found) and not _is_young(found, now, grace):
-            yield UnusedObject(row.key, found)
+        entries = tuple(store.list(row.key))
+        if not any(e.key.endswith("/COMMIT") for e in entries) and not _is_young(entries, now, grace):
+            yield UnusedObject(row.key, entries)
 
 
 def _named(store: Store, jobs: Mapping[str, Job], found: Iterable[Row]) -> set[str]:

@@ -6,11 +6,14 @@ Numbers are zero-padded, so that order is name order. No other module joins stri
 from __future__ import annotations
 
 import os
+import re
+from collections.abc import Sequence
 
 from hostler.spec.names import check_part, is_part
 
 PROJECT = "project/"
 SWEEPS = "sweeps/"
+RUNS = "runs/"
 ALIVE = "alive/"
 FLEETS = "fleets/"
 SECRETS = "secrets/"
@@ -113,6 +116,11 @@ def library(sha256: str) -> str:
     return f"library/{sha256}.zip"
 
 
+def bytecode(sha256: str, tag: str) -> str:
+    """Its code as one kind of Python has compiled it."""
+    return f"library/{sha256}.{tag}.zip"
+
+
 def wheel(sha256: str) -> str:
     """A package that workers need besides the standard library: a store's driver."""
     return f"wheels/{sha256}.whl"
@@ -166,6 +174,15 @@ def is_log_entry(key: str) -> bool:
 def is_run(name: str) -> bool:
     """Whether a name is a run's id: an index, a dash, and what may stand in a key."""
     return name[7:8] == "-" and name[:7].isdecimal() and is_part(name)
+
+
+def are_runs(names: Sequence[str]) -> bool:
+    """Whether all of these are ids of runs: tens of thousands are looked at at once."""
+    lines = "".join(f"{name}\n" for name in names)
+    return lines.count("\n") == len(names) and _RUNS.fullmatch(lines) is not None
+
+
+_RUNS = re.compile(r"(?:[0-9]{7}-[A-Za-z0-9._=+,@-]{0,192}\n)*")  # letters as `is_part` has them
 
 
 def is_entry_number(name: str) -> bool:
@@ -223,6 +240,15 @@ def learned_forms(name: str) -> str:
 
 def learned_form(name: str, n: int) -> str:
     return f"{learned_forms(name)}{number(n)}.json"
+
+
+def outgrown_gpus(name: str) -> str:
+    """Sizes of GPUs that were too small for runs of this sweep."""
+    return f"{sweep(name)}outgrown/"
+
+
+def outgrown_gpu(name: str, n: int) -> str:
+    return f"{outgrown_gpus(name)}{number(n)}.json"
 
 
 def measured_rates(name: str) -> str:
@@ -322,6 +348,32 @@ def segment(name: str, n: int) -> str:
     return f"{segments(name)}{number(n)}"
 
 
+def seals(name: str) -> str:
+    """Seals of packed runs; the newest counts."""
+    return f"{sweep(name)}sealed/"
+
+
+def seal(name: str, n: int) -> str:
+    return f"{seals(name)}{number(n)}"
+
+
+def packs(name: str) -> str:
+    return f"{sweep(name)}packs/"
+
+
+def pack(name: str, own: str) -> str:
+    """Objects of ended runs, many in one; a seal says which."""
+    return f"{packs(name)}{own}"
+
+
+PACKED_SPEC = 999_999
+
+
+def packed_spec(name: str) -> str:
+    """No version of a spec, but a record that an older hostler refuses."""
+    return spec(name, PACKED_SPEC)
+
+
 def alive(session: str) -> str:
     return f"{ALIVE}{check_part(session)}.json"
 
@@ -336,7 +388,7 @@ def session_of(key: str) -> str:
 
 
 def run(run_id: str) -> str:
-    return f"runs/{check_part(run_id)}/"
+    return f"{RUNS}{check_part(run_id)}/"
 
 
 def inputs(run_id: str) -> str:

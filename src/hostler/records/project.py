@@ -15,6 +15,8 @@ from hostler.settings import Timing
 from hostler.store import Store
 from hostler.store.registry import check, is_folder, is_network
 
+BEATS = 6  # heartbeats in a lease, at least
+
 
 def ensure(store: Store, name: str, timing: Timing) -> Timing:
     """Make the project's record if there is none, in a store that keeps what was created; the times that
@@ -47,12 +49,18 @@ def name(store: Store) -> str:
 
 
 def agreed(store: Store, timing: Timing) -> Timing:
-    """This process's times with the project's beat and lease."""
+    """This process's times with the project's beat and lease, in proportion to each other."""
     found = newest(store, layout.PROJECT)
     if found is None:
-        return timing
+        return _in_proportion(timing)
     record = checked(found[1], {"beat": NUMBER, "lease": NUMBER}, layout.project(found[0]), ["beat", "lease"])
-    return replace(timing, beat=float(record["beat"]), lease=float(record["lease"]))
+    return _in_proportion(replace(timing, beat=float(record["beat"]), lease=float(record["lease"])))
+
+
+def _in_proportion(timing: Timing) -> Timing:
+    """A beat short enough for its lease. Workers watch each other as often as they beat, and a watch with
+    gaps of over a quarter of the lease starts anew each time: nobody would ever be lost."""
+    return replace(timing, beat=min(timing.beat, timing.lease / BEATS))
 
 
 def timing_of(url: str) -> settings.Timing:

@@ -40,7 +40,7 @@ def of_rows(rows: Sequence[Row]) -> str:
         for r in shown
     ]
     more = f"<p>and {len(rows) - ROWS} more</p>" if len(rows) > ROWS else ""
-    body = "".join(_line(one) for one in lines)
+    body = "".join(_line(line) for line in lines)
     return f"<table><thead>{_line(head, 'th')}</thead><tbody>{body}</tbody></table>{more}"
 
 

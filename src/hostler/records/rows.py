@@ -15,6 +15,7 @@ from hostler.errors import DamagedError, MissingError, NewerFormatError
 from hostler.frozen import dataclass
 from hostler.records import layout
 from hostler.records.body import Record, taken_apart
+from hostler.records.packs import packed_store
 from hostler.records.run import heartbeats, log
 from hostler.records.run.log import RunKey, RunLog
 from hostler.records.run.state import LOST, UNREADABLE, RunState, fold
@@ -115,7 +116,7 @@ def rows(
 def row_by_key(
     store: Store, job: Job, key: RunKey, say: Callable[[str], None], newest: int = 0
 ) -> Row | None:
-    """One run, trashed or not, without a look at the others of its sweep; None without such a run. `newest`:
+    """Row of a run, trashed or not, without a look at others of its sweep; None without such a run. `newest`:
     the number of the newest entry of its log, where it is known."""
     newest = newest or log.head(store, key)
     if key.index >= job.count or (not newest and key.run != job.run_id(key.index)):
@@ -150,6 +151,12 @@ def others(
 
 def display_name(job: Job, index: int) -> str:
     return job.name if job.count == 1 else f"{job.name}/{index}"
+
+
+def display_names(job: Job, indices: Iterable[int]) -> list[str]:
+    """Names of many runs of a job, as people see them."""
+    alone = job.count == 1
+    return [job.name if alone else f"{job.name}/{index}" for index in indices]
 
 
 class SweepRuns:
@@ -256,6 +263,7 @@ def _packed(
 def _job(store: Store, name: str, say: Callable[[str], None] | None) -> Job | None:
     """None if it is being submitted, or deleted, right now; or if it cannot be read, and that is said."""
     try:
+        packed_store.check(store, name)
         return sweeps.load(store, name)
     except MissingError:
         return None
@@ -339,7 +347,7 @@ def end_facts(end: Record, by: Objective | None) -> dict[str, Any]:
 
 def _open(run_log: RunLog, alive: Alive, by: Objective | None) -> dict[str, Any]:
     state = fold(run_log.entries)
-    told = next((entry for entry in reversed(run_log.entries) if entry.get("metrics")), {})
+    record = next((entry for entry in reversed(run_log.entries) if entry.get("metrics")), {})
     facts: dict[str, Any] = {
         "state": state.state,
         "attempt": state.attempts,
@@ -351,8 +359,8 @@ def _open(run_log: RunLog, alive: Alive, by: Objective | None) -> dict[str, Any]
         "paused_by": state.paused_by,
         "session": state.session,
         "cost": state.cost or None,
-        "metrics": _last_values(told.get("metrics") or {}),
-        "judged": judge(told, by) if by else None,
+        "metrics": _last_values(record.get("metrics") or {}),
+        "judged": judge(record, by) if by else None,
         "code": Source(**source_fields((state.claim or {}).get("source") or {})).mark,
     }
     if state.state == PAUSED:
@@ -385,8 +393,8 @@ def _forming(store: Store, job: Job, run: str, facts: Mapping[str, Any]) -> str:
         return ""
     from hostler.records.run.gang import Gang  # few runs take several workers
 
-    seen = Gang(store, run, int(facts["claim"])).look()
-    return "" if seen.go else f"{1 + len(seen.here)} of {job.resources.nodes}"
+    gang_view = Gang(store, run, int(facts["claim"])).look()
+    return "" if gang_view.go else f"{1 + len(gang_view.here)} of {job.resources.nodes}"
 
 
 def _last_values(totals: Mapping[str, Mapping[str, float]]) -> dict[str, float]:

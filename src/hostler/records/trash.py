@@ -12,7 +12,10 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable
 from itertools import islice
 
+from hostler.errors import DamagedError
 from hostler.records import layout
+from hostler.records.packs.packed_store import seen_through
+from hostler.records.packs.packer import forget
 from hostler.records.run.log import RunKey
 from hostler.records.sweep import sweeps
 from hostler.spec.job import Job
@@ -22,8 +25,14 @@ BATCH = 1000
 
 
 def delete_run(store: Store, run: str) -> int:
-    """Everything a run wrote; its sweep still knows that it was. Returns how many objects went."""
-    return _delete(store, layout.run(run))
+    """Everything a run wrote, but for what is in a pack; its sweep still knows that it was. Returns how many
+    objects went."""
+    return _delete(seen_through(store).inner, layout.run(run))  # late writes too, which a pack hides
+
+
+def delete_packed(store: Store, sweep: str, runs: Collection[str]) -> None:
+    """The same of what these runs have in packs, where the sweep itself stays."""
+    forget(seen_through(store), sweep, runs)
 
 
 def delete_sweep(store: Store, name: str) -> int:
@@ -31,6 +40,7 @@ def delete_sweep(store: Store, name: str) -> int:
     off, what is left is its beginning."""
     entries = [entry.key for entry in store.list(layout.ledger(name))]
     gone = _delete(store, layout.specs(name))
+    gone += _delete(store, layout.seals(name)) + _delete(store, layout.packs(name))
     for key in reversed(entries):
         store.delete(key)
     return gone + len(entries) + _delete(store, layout.sweep(name))
@@ -51,8 +61,11 @@ def is_still(store: Store, key: RunKey, turn: int, head: int) -> bool:
 
 
 def emptied(store: Store, run: str) -> bool:
-    """Whether nothing of a run's own is left."""
-    return next(iter(store.list(layout.run(run))), None) is None
+    """Whether nothing of a run's own is left, or what is left is in a pack that cannot be read."""
+    try:
+        return next(iter(store.list(layout.run(run))), None) is None
+    except DamagedError:
+        return next(iter(seen_through(store).inner.list(layout.run(run))), None) is None
 
 
 def cut_off(store: Store) -> list[str]:

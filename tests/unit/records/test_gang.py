@@ -66,6 +66,19 @@ def test_a_checkpoint_covers_the_points_of_each_node() -> None:
     assert [p.step for p in found if "loss1" in p.values] == [0, 1, 2]
 
 
+def test_points_of_nodes_no_checkpoint_counts_reach_its_last_step() -> None:
+    """As a plain script leaves them: rank 0's files are the checkpoint, and the others only print."""
+    store = open_store("memory:")
+    for rank in (0, 1):
+        MetricWriter(store, "run", 1, rank).write([Point(n, 0.0, {f"loss{rank}": n}) for n in range(4)])
+    later = MetricWriter(store, "run", 3, 0)
+    later.continue_from(Origin(1, 5, 2))
+    MetricWriter(store, "run", 3, 1).write([Point(n, 0.0, {"loss1": n}) for n in (2, 3)])
+    found = read(store, "run", 3)
+    assert [p.step for p in found if "loss0" in p.values] == [0, 1]
+    assert [p.step for p in found if "loss1" in p.values] == [0, 1, 2, 3]
+
+
 def test_only_a_node_taken_for_dead_may_join_again() -> None:
     store = open_store("memory:")
     job = Job(name="job", command=("true",), resources=Resources(nodes=3))

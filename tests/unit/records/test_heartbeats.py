@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
+from hostler.errors import DamagedError
 from hostler.records import layout
 from hostler.records.run import heartbeats
 from hostler.records.run.heartbeats import Watch
@@ -59,3 +62,10 @@ def test_who_is_no_longer_asked_about_is_watched_anew() -> None:
 def test_sweep_without_beats_asks_no_time_and_writes_nothing(tmp_path: Path) -> None:
     assert heartbeats.ages(FolderStore(tmp_path / "none")) == {}
     assert not (tmp_path / "none").exists()
+
+
+@pytest.mark.parametrize("room", [{"gpus": "x"}, {"gpus": 1, "gpu_memory": []}, {"memory": 10**400}, [1]])
+def test_heartbeat_with_an_odd_room_is_damaged(store: Store, room: object) -> None:
+    heartbeats.beat(store, "a", 1, {"host": "desk", "room": room})
+    with pytest.raises(DamagedError, match=layout.alive("a")):
+        heartbeats.read(store, "a")

@@ -30,9 +30,27 @@ def test_resumed_attempt_counts_its_own_steps_alone() -> None:
     assert found is not None and found.rate == pytest.approx(0.5) and found.warm == pytest.approx(8.0)
 
 
+def test_rate_that_changes_while_measured_is_told() -> None:
+    slows = [(n * 1.0, n) for n in range(1, 61)] + [(60 + 4.0 * n, 60 + n) for n in range(1, 101)]
+    soon, late = speed(slows[:85], 0.0), speed(slows, 0.0)
+    assert soon is not None and soon.changed and soon.drift < 0.6
+    assert late is not None and not late.changed  # what is new has lasted: it counts
+    assert late.rate == pytest.approx(0.25, rel=0.03)
+    calm = speed(slows[:60], 0.0)
+    assert calm is not None and not calm.changed
+
+
 def test_few_points_make_no_rate() -> None:
     assert speed(points([1.0, 2.0, 3.0]), began=0.0) is None
     assert speed([(1.0, 5)] * 20, began=0.0) is None  # the same step over and over
+
+
+def test_few_points_that_never_come_evenly_make_a_rate() -> None:
+    chance = random.Random(3)
+    for _ in range(500):
+        times = sorted(chance.uniform(0, 100) for _ in range(chance.randrange(4, 12)))
+        found = speed(points(times), began=-1.0)
+        assert found is not None and found.rate > 0 and found.drift > 0
 
 
 def test_rate_is_right_though_steps_vary() -> None:

@@ -2,7 +2,9 @@ from __future__ import annotations
 
 import json
 import math
+import time
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -83,3 +85,22 @@ def plain(points: list[Point]) -> list[object]:
         (p.step, {name: "nan" if math.isnan(value) else value for name, value in p.values.items()})
         for p in points
     ]
+
+
+LONG = {  # texts of lines that a pattern could go through again and again
+    "spaces before a bar": "Epoch 1" + " " * 1900 + "! loss",
+    "digits": "loss: " + "1" * 1900 + "_",
+    "digits in a bar": "1%|#| 1/2 [00:01<00:02, 5.1it/s, loss=" + "1" * 1900 + "_]",
+    "thousands": "loss " + "1,111" * 380 + "_",
+    "words": "loss " + "a." * 950 + "_",
+    "quotes": "{" + "'loss':" * 280 + "_}",
+    "a name as long as a megabyte": "a" + "_" * 1_000_000,
+}
+
+
+@pytest.mark.parametrize("name", LONG)
+def test_no_line_takes_long_to_look_at(name: str) -> None:
+    began = time.process_time()
+    for ending in ("", "_", "x1"):
+        pick(f"loss: 1.0\n{LONG[name]}{ending}\nloss: 0.5\n")
+    assert time.process_time() - began < 1.0

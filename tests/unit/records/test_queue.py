@@ -110,6 +110,18 @@ def late() -> tuple[MemoryStore, Job]:
     return store, job
 
 
+def test_glance_begins_behind_runs_that_a_look_saw_ended() -> None:
+    store, job = MemoryStore(), sweep(2_000)
+    for index in range(1_500):
+        end(store, job, index)
+    queue = Queue(store, job)
+    assert queue.open(trusting=True)
+    asked: list[str] = []
+    store.before = lambda operation, key: asked.append(operation)
+    assert queue.glance(3) == [1_500, 1_501, 1_502]
+    assert asked == ["list"]
+
+
 def test_late_look_in_a_large_sweep_does_not_list_everything(late: tuple[MemoryStore, Job]) -> None:
     store, job = late
     queue = Queue(store, job)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 
 from hostler.errors import StoreUnreachable
@@ -177,3 +179,10 @@ def test_fitting_pattern_finds_its_metric_in_the_log(store: Flaky, text: str, na
 def test_candidates_come_from_the_first_log_that_has_any(store: Flaky) -> None:
     attempt(store, "hello\nval_acc: 0.5 - loss: 0.9\n", "done")
     assert candidates(store, [OTHER.run, KEY.run]) == ["val_acc", "loss"]
+
+
+def test_output_of_digits_is_searched_for_names_at_once(store: Flaky) -> None:
+    attempt(store, "a " + "1" * 200_000 + "_\n", "done")
+    began = time.process_time()
+    assert fitting_pattern(store, [KEY.run]) is None
+    assert time.process_time() - began < 2.0

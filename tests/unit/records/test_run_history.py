@@ -61,3 +61,8 @@ def test_attempt_killed_by_its_platform_has_its_failure() -> None:
     after = {"why": "disk-full", "counts": "failures", "failure": failure}
     first, second = tries([claim(1), {**claim(100), "after": after}])
     assert (first.words, first.failure, second.failure) == ("disk-full", failure, None)
+
+
+def test_entries_without_a_time_are_shown_without_one() -> None:
+    log = [claim(1) | {"at": None}, {"kind": "stop-request", "at": None, "reason": "person"}]
+    assert [one.started for one in tries(log)] == [0.0] and [one.at for one in events(log)] == [0.0]

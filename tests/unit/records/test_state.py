@@ -90,6 +90,12 @@ def test_a_reopen_forgets_what_counted_and_what_was_suspected() -> None:
     assert after.failure == {"message": "no"}
 
 
+def test_gpu_that_was_too_small_counts_until_a_reopen() -> None:
+    small, larger = {**RELEASE, "outgrew": 16}, {**RELEASE, "outgrew": 40}
+    assert fold([CLAIM, larger, CLAIM, small, CLAIM, RELEASE]).outgrew == 40
+    assert fold([CLAIM, larger, CLAIM, FAILED, REOPEN]).outgrew == 0
+
+
 def test_checkpoint_is_suspected_only_after_failure_without_a_save() -> None:
     bad = {**RELEASE, "suspect": True, "restored": "1-3"}
     assert fold([CLAIM, {**bad, "progress": True}]).suspects == frozenset()

@@ -61,8 +61,8 @@ def expected(path: Path) -> list[Row]:
     return [(name, int(step), value) for name, step, value in map(str.split, lines)]
 
 
-def test_corpus_has_forty_two_logs_of_each_kind() -> None:
-    assert len(WITH) >= 42 and len(WITHOUT) >= 42
+def test_corpus_has_fifty_logs_of_each_kind() -> None:
+    assert len(WITH) >= 50 and len(WITHOUT) >= 50
 
 
 @pytest.mark.parametrize("path", WITH, ids=lambda path: path.stem)
@@ -140,6 +140,20 @@ def test_resumed_bar_goes_on_after_the_restored_step() -> None:
     assert [point.step for point in fresh] == [41, 42]
     whole = same.feed((line.format(41) + line.format(42)).encode(), 1.0)
     assert [point.step for point in whole] == [41, 42]
+
+
+def test_resumed_steps_of_an_epoch_count_on_after_the_restored_step() -> None:
+    picker = Picker(MetricSource())
+    picker.continue_from(401)
+    printed = b"Epoch 3 Step 100 Loss 0.3\nEpoch 3 Step 200 Loss 0.2\nEpoch 4 Step 100 Loss 0.1\n"
+    assert [point.step for point in picker.feed(printed, 1.0)] == [500, 600, 700]
+
+
+def test_resumed_steps_of_all_epochs_stay_as_they_are() -> None:
+    picker = Picker(MetricSource())
+    picker.continue_from(401)
+    printed = b"Epoch 3 Step 390 Loss 0.3\nEpoch 4 Step 500 Loss 0.2\nEpoch 5 Step 500 Acc 0.5\n"
+    assert [point.step for point in picker.feed(printed, 1.0)] == [390, 500, 500]
 
 
 def test_resumed_rounds_that_begin_at_zero_count_on() -> None:

@@ -126,23 +126,23 @@ def kept(found: Iterable[ArchivedRun], terms: ArchiveTerms) -> list[ArchivedRun]
     """Entries that stay: the best N, as far as they fit; the best one always. Pure."""
     stay: list[ArchivedRun] = []
     taken = 0
-    for one in ranked(found, terms)[: max(terms.top, 0)]:
-        taken += one.size
+    for run in ranked(found, terms)[: max(terms.top, 0)]:
+        taken += run.size
         if terms.size is not None and taken > terms.size and stay:
             break
-        stay.append(one)
+        stay.append(run)
     return stay
 
 
 def entries(store: Store, terms: ArchiveTerms) -> list[ArchivedRun]:
     """All that have a COMMIT, unranked. The value is of the metric that is asked for."""
-    found = []
+    runs = []
     for row in store.list(layout.ARCHIVE, deep=False):
         name = row.key.removeprefix(layout.ARCHIVE).rstrip("/")
         record = _commit(store, name) if layout.is_run(name) else None
         if record:
-            found.append(_entry(record, terms))
-    return found
+            runs.append(_entry(record, terms))
+    return runs
 
 
 def candidate(key: RunKey, k: int, end: Record, terms: ArchiveTerms) -> ArchivedRun | None:
@@ -156,9 +156,14 @@ def candidate(key: RunKey, k: int, end: Record, terms: ArchiveTerms) -> Archived
 def candidates(store: Store, terms: ArchiveTerms, say: Say = lambda line: None) -> list[ArchivedRun]:
     """Every run of every sweep that ended well with this metric: none is passed over. What cannot be read is
     said, and hides no other."""
-    found = []
+    runs = []
     for name in sweeps.names(store):
-        newest, trashed = log.heads(store, name), sweeps.trashed(store, name)
+        try:
+            newest = log.heads(store, name)
+        except (DamagedError, NewerFormatError) as error:
+            say(f"{name} is left out: {error}")
+            continue
+        trashed = sweeps.trashed(store, name)
         ends = packing.ends(store, name, newest, ranked_by=terms.metric)
         for run, k in newest.items():
             if run in trashed:
@@ -168,17 +173,17 @@ def candidates(store: Store, terms: ArchiveTerms, say: Say = lambda line: None) 
             except (DamagedError, NewerFormatError) as error:
                 say(str(error))
                 continue
-            one = candidate(RunKey(name, run), k, end, terms) if end else None
-            if one:
-                found.append(one)
-    return found
+            archived_run = candidate(RunKey(name, run), k, end, terms) if end else None
+            if archived_run:
+                runs.append(archived_run)
+    return runs
 
 
 def would_stay(one: ArchivedRun, there: Sequence[ArchivedRun], terms: ArchiveTerms) -> bool:
     """Whether it would be among those that stay, by what is in the archive now. Pure."""
-    others = [other for other in there if other.run != one.run]
+    others = [run for run in there if run.run != one.run]
     return one in kept([*others, one], terms) and not any(
-        other.run == one.run and other.k == one.k for other in there
+        run.run == one.run and run.k == one.k for run in there
     )
 
 
@@ -240,24 +245,24 @@ def remove(store: Store, run: str) -> None:
 
 def beyond(there: Sequence[ArchivedRun], terms: ArchiveTerms) -> list[ArchivedRun]:
     """Entries that do not stay. Pure."""
-    stay = {one.run for one in kept(there, terms)}
-    return [one for one in there if one.run not in stay]
+    stay = {run.run for run in kept(there, terms)}
+    return [run for run in there if run.run not in stay]
 
 
 def curves(store: Store, run: str) -> Segment:
     key = layout.archived_curves(run)
-    found = segments.decode(store.get(key).data, key)
-    found.check_facts(key)
-    return found
+    segment = segments.decode(store.get(key).data, key)
+    segment.check_facts(key)
+    return segment
 
 
 def trend(store: Store, terms: ArchiveTerms, say: Say = lambda line: None) -> list[Record]:
     """Every run that was ever in the archive, by its end; each with `best`: the best value until then."""
-    found = [one for entry in store.list(layout.entered()) if (one := _read(store, entry.key, say))]
+    rows = [one for entry in store.list(layout.entered()) if (one := _read(store, entry.key, say))]
     best: float | None = None
     lines = []
     better = max if terms.goal == "max" else min
-    for record in sorted(found, key=lambda one: (one.get("ended") or 0.0, one["run"])):
+    for record in sorted(rows, key=lambda one: (one.get("ended") or 0.0, one["run"])):
         judged = _judged(record, terms)
         if judged and judged.counts:
             best = judged.value if best is None else better(best, judged.value)
@@ -272,24 +277,24 @@ def _told(judged: Judged) -> Record:
 def _commit(store: Store, run: str) -> Record | None:
     """None while it is entered or removed, and where it is of no use."""
     key = layout.archived_commit(run)
-    found = _read(store, key, lambda line: None)
-    if found is None or any(found.get(name) is None for name in ("sweep", "k", "files", "size")):
+    record = _read(store, key, lambda line: None)
+    if record is None or any(record.get(name) is None for name in ("sweep", "k", "files", "size")):
         return None
     try:
-        checked_rows(found["files"], _FILE, key, _FILE)
+        checked_rows(record["files"], _FILE, key, _FILE)
     except DamagedError:
         return None
-    return found
+    return record
 
 
 def _read(store: Store, key: str, say: Say) -> Record | None:
     try:
-        found = checked(decode(store.get(key).data, key), _FIELDS, key, ["run"])
-        check_numbers(found.get("values") or {}, key)
-        for total in checked_rows(list((found.get("totals") or {}).values()), {}, key):
+        record = checked(decode(store.get(key).data, key), _FIELDS, key, ["run"])
+        check_numbers(record.get("values") or {}, key)
+        for total in checked_rows(list((record.get("totals") or {}).values()), {}, key):
             check_numbers(total, key)
-        log.check_tables({name: found.get(name) for name in ("kept", "means")}, key)
-        return found
+        log.check_tables({name: record.get(name) for name in ("kept", "means")}, key)
+        return record
     except NotFound:
         return None
     except (DamagedError, NewerFormatError) as error:

@@ -35,15 +35,15 @@ def part_size(size: int) -> int:
 def keep(store: Store, sha: str, now: float) -> bool:
     """Whether all of it is there, and stays: the object, or the list, of old data is written again."""
     keys = {layout.data(sha), layout.data_list(sha)}
-    found = next((e for e in store.list(layout.data(sha), deep=False) if e.key in keys), None)
-    if found is None or not reuse.is_old(found.modified, now):
-        return found is not None
+    entry = next((e for e in store.list(layout.data(sha), deep=False) if e.key in keys), None)
+    if entry is None or not reuse.is_old(entry.modified, now):
+        return entry is not None
     try:
-        data = store.get(found.key).data
+        data = store.get(entry.key).data
     except NotFound:  # removed right now
         return False
-    store.put(found.key, data)
-    return found.key == layout.data(sha) or _has_parts(store, sha, decode(data, found.key))
+    store.put(entry.key, data)
+    return entry.key == layout.data(sha) or _has_parts(store, sha, decode(data, entry.key))
 
 
 def send(store: Store, path: Path, sha: str, sent: Sent = lambda size, old: None) -> None:
@@ -148,9 +148,9 @@ def _pieces(path: Path, size: int) -> Iterator[bytes]:
 
 
 def _arrived(going: dict[Future[bool], int], sent: Sent) -> None:
-    for one in wait(going, return_when=FIRST_COMPLETED).done:
-        one.result()
-        sent(going.pop(one), False)
+    for future in wait(going, return_when=FIRST_COMPLETED).done:
+        future.result()
+        sent(going.pop(future), False)
 
 
 def _check_sizes(store: Store, prefix: str, sizes: dict[str, int]) -> None:

@@ -257,10 +257,10 @@ def retain(store: Store, run: str, own: int, keep: int) -> list[Place]:
 def delete(store: Store, run: str, place: Place) -> bool:
     """Delete a checkpoint; False if a person has marked it meanwhile, and all of it is there still."""
     store.delete(_commit_key(run, place))
-    left = [entry.key for entry in store.list(layout.checkpoint(run, place.attempt, place.step))]
-    if put_back(store, run, left):
+    remaining = [entry.key for entry in store.list(layout.checkpoint(run, place.attempt, place.step))]
+    if put_back(store, run, remaining):
         return False
-    store.delete(*left)
+    store.delete(*remaining)
     return True
 
 
@@ -336,8 +336,8 @@ def _places(keys: Iterable[str]) -> Iterator[Place]:
 
 def keys(run: str, place: Place, row: Record) -> list[str]:
     """Where the parts of a file of a checkpoint are."""
-    found = row_of(row)
-    numbers = range(found.n, found.n + found.parts)
+    file = row_of(row)
+    numbers = range(file.n, file.n + file.parts)
     return [layout.checkpoint_file(run, place.attempt, place.step, n) for n in numbers]
 
 

@@ -61,13 +61,13 @@ class RankedWeights:
 
 
 def of_run(store: Store, key: RunKey) -> RankedWeights | None:
-    """Those of a run by its sweep's metric; None if it has none, or has not ended with a value."""
+    """Ranked weights of a run by its sweep's metric; None if it has none, or has not ended with a value."""
     by = sweeps.load(store, key.sweep).ranked_by
     judged = judge(control.state_of(store, key).end or {}, by) if by else None
     return at_value(store, key, by.name, judged) if by and judged and judged.counts else None
 
 
 def at_value(store: Store, key: RunKey, metric: str, judged: Judged) -> RankedWeights:
-    """Those of the value that a run has been ranked by."""
+    """Weights of the value that a run has been ranked by."""
     newest = next(iter(checkpoints.committed(store, key.run)), None)
     return RankedWeights(metric, judged, selection.ranked(store, key, metric, judged), newest)

@@ -95,8 +95,8 @@ def sums(rows: Iterable[Mapping[str, Any]]) -> list[FileSum]:
 
 
 def mark_of(name: str) -> Mark | None:
-    found = _NAME.fullmatch(name)
-    return Mark(int(found[1]), int(found[2] or 0)) if found else None
+    match = _NAME.fullmatch(name)
+    return Mark(int(match[1]), int(match[2] or 0)) if match else None
 
 
 def marks(folder: Path) -> list[Mark]:

@@ -70,8 +70,13 @@ def kept(
     by_hand = checkpoints.marked(listed)
     found = _readable(store, run, checkpoints.places_of(listed), say)
     return [
-        KeptCheckpoint(one, one.step, *_newest_value(one, metric, fragments), one.place in by_hand)
-        for one in found
+        KeptCheckpoint(
+            checkpoint,
+            checkpoint.step,
+            *_newest_value(checkpoint, metric, fragments),
+            checkpoint.place in by_hand,
+        )
+        for checkpoint in found
     ]
 
 
@@ -81,32 +86,42 @@ def choose(store: Store, key: RunKey, step: Step) -> KeptCheckpoint:
     name = display_name(job, key.index)
     fragments = FragmentCache().update(store, key.run) if step == AT_BEST else ()
     every = kept(store, key.run, job.metric, fragments)
-    current = [one for one in every if one.place.attempt > after]
+    current = [checkpoint for checkpoint in every if checkpoint.place.attempt > after]
     if step == AT_BEST:
         return _best(store, name, job, current)
-    found = current if step == AT_LAST else [one for one in every if one.step == step]
-    if not found:
+    kept_checkpoints = (
+        current if step == AT_LAST else [checkpoint for checkpoint in every if checkpoint.step == step]
+    )
+    if not kept_checkpoints:
         raise _missing(name, step, every)
-    return found[0]
+    return kept_checkpoints[0]
 
 
 def ranked(store: Store, key: RunKey, metric: str, judged: Judged) -> KeptCheckpoint | None:
     """The checkpoint with the weights that a run is ranked by: those at the best value if it was that one,
     else the newest; None if it is not kept."""
     after = control.state_of(store, key).fresh_from
-    found = [one for one in kept(store, key.run, None) if one.place.attempt > after]
-    if not found or judged.of != ranking.BEST:
-        return found[0] if found else None
+    kept_checkpoints = [
+        checkpoint for checkpoint in kept(store, key.run, None) if checkpoint.place.attempt > after
+    ]
+    if not kept_checkpoints or judged.of != ranking.BEST:
+        return kept_checkpoints[0] if kept_checkpoints else None
     wanted = (metric, judged.value, judged.step)
-    for best in _best_states(store, found[0]):
+    for best in _best_states(store, kept_checkpoints[0]):
         if (best.metric, best.value, best.step) == wanted:
-            return _holding(found[0], best)
+            return _holding(kept_checkpoints[0], best)
     try:
         fragments = FragmentCache().update(store, key.run)
     except (DamagedError, NewerFormatError):
         return None  # which of them it is cannot be told
-    valued = [one for one in kept(store, key.run, metric, fragments) if one.place.attempt > after]
-    return next((one for one in valued if (one.value, one.logged) == wanted[1:]), None)
+    valued = [
+        checkpoint
+        for checkpoint in kept(store, key.run, metric, fragments)
+        if checkpoint.place.attempt > after
+    ]
+    return next(
+        (checkpoint for checkpoint in valued if (checkpoint.value, checkpoint.logged) == wanted[1:]), None
+    )
 
 
 def _best(store: Store, name: str, job: Job, found: Sequence[KeptCheckpoint]) -> KeptCheckpoint:
@@ -145,7 +160,7 @@ def _missing(name: str, step: Step, every: Sequence[KeptCheckpoint]) -> MissingE
 
 
 def _steps(found: Iterable[KeptCheckpoint]) -> str:
-    steps = sorted({one.step for one in found})
+    steps = sorted({checkpoint.step for checkpoint in found})
     more = f" and {len(steps) - NAMED} before them" if steps[NAMED:] else ""
     return ", ".join(map(str, steps[-NAMED:])) + more
 
@@ -205,18 +220,18 @@ def _best_states(store: Store, one: KeptCheckpoint) -> Iterator[_BestState]:
             newest[top] = max(mark, newest.get(top, mark))
     for top, mark in newest.items():
         file = f"{top}/{mark.name}/{saved_folder.state_name(0)}".removeprefix("/")
-        if file in rows and (found := _best_in(_tree(store, one.checkpoint, rows[file]), top)):
-            yield found
+        if file in rows and (state := _best_in(_tree(store, one.checkpoint, rows[file]), top)):
+            yield state
 
 
 def _best_in(tree: Any, folder: str) -> _BestState | None:
     """The best value that a state tells of: its own, or that of its Manager."""
     try:
         best = tree["state"] if folder else tree["objects"]["manager"]["best"]
-        found = _BestState(str(best["metric"]), float(best["value"]), int(best["step"]), folder)
+        state = _BestState(str(best["metric"]), float(best["value"]), int(best["step"]), folder)
     except MISFITS:
         return None
-    return found if isfinite(found.value) else None
+    return state if isfinite(state.value) else None
 
 
 def _tree(store: Store, checkpoint: Checkpoint, record: Record) -> Any:

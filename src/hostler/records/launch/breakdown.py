@@ -10,9 +10,10 @@ believed; else the notes of workers are.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import fields
 
+from hostler.errors import DamagedError, NewerFormatError
 from hostler.frozen import dataclass
 from hostler.records.body import Record
 from hostler.records.launch import launches, settlement
@@ -39,14 +40,14 @@ class Breakdown:
 
     @property
     def total(self) -> float:
-        return float(sum(getattr(self, one.name) for one in fields(self)))
+        return float(sum(getattr(self, field.name) for field in fields(self)))
 
     def __add__(self, other: Breakdown) -> Breakdown:
-        return Breakdown(*(getattr(self, one.name) + getattr(other, one.name) for one in fields(self)))
+        return Breakdown(*(getattr(self, field.name) + getattr(other, field.name) for field in fields(self)))
 
     def times(self, price: float) -> Breakdown:
         """Hours of each become money."""
-        return Breakdown(*(getattr(self, one.name) * price for one in fields(self)))
+        return Breakdown(*(getattr(self, field.name) * price for field in fields(self)))
 
 
 @dataclass(frozen=True)
@@ -108,15 +109,15 @@ def _machine(began: float, ended: float, first: float, works: Sequence[Work], us
 
 def _parts(works: Sequence[Work]) -> Breakdown:
     """Seconds of attempts by purpose; several at a time each count."""
-    found = Breakdown()
+    breakdown = Breakdown()
     for work in works:
         whole = max(0.0, work.ended - work.began)
         prepare = min(work.prepare, whole)
         save = min(work.save, whole - prepare)
         vain = min(work.vain, whole - prepare - save)
         train = whole - prepare - save - vain
-        found += Breakdown(train, prepare, save, vain)
-    return found
+        breakdown += Breakdown(train, prepare, save, vain)
+    return breakdown
 
 
 def _union(spans: Sequence[tuple[float, float]]) -> list[tuple[float, float]]:
@@ -129,14 +130,22 @@ def _union(spans: Sequence[tuple[float, float]]) -> list[tuple[float, float]]:
     return found
 
 
-def works_of(store: Store, names: Iterable[str], now: float) -> list[Work]:
-    """Attempts of all runs of these sweeps."""
-    found: list[Work] = []
+def works_of(store: Store, names: Iterable[str], now: float, say: Callable[[str], None]) -> list[Work]:
+    """Attempts of all runs of these sweeps. `say` gets what cannot be read, and that run is left out."""
+    works: list[Work] = []
     for name in names:
-        for run, head in log.heads(store, name).items():
-            entries = RunLog(store, RunKey(name, run)).read_to(head).entries
-            found += attempts(entries, now)
-    return found
+        try:
+            heads = log.heads(store, name)
+        except (DamagedError, NewerFormatError) as error:
+            say(f"{name} is left out: {error}")
+            continue
+        for run, head in heads.items():
+            try:
+                entries = RunLog(store, RunKey(name, run)).read_to(head).entries
+                works += attempts(entries, now)
+            except (DamagedError, NewerFormatError) as error:
+                say(str(error))
+    return works
 
 
 def attempts(entries: Sequence[Record], now: float) -> Iterator[Work]:
@@ -162,18 +171,20 @@ def attempts(entries: Sequence[Record], now: float) -> Iterator[Work]:
 def _vain(entries: Sequence[Record], number: int, ended: float, later: history.Try) -> float:
     """Seconds of an attempt after the checkpoint that the next one went on from; all of them if it had none
     of its own."""
-    told = history.closing(entries, later.number) or {}
-    if not told:
+    record = history.closing(entries, later.number) or {}
+    if not record:
         return 0.0  # lost or going on: it has not said where it began
-    phases = told.get("phases") or {}
+    phases = record.get("phases") or {}
     began = phases.get("from")
-    place = str(told.get("restored") or "").partition("-")[0]
+    place = str(record.get("restored") or "").partition("-")[0]
     if began is None or place != str(number):
         return ended
     return max(0.0, ended - float(began))
 
 
-def read(store: Store, one: Generation, lives: Lives, now: float, timing: Timing) -> Breakdown:
-    """The breakdown of a launch, by its records."""
+def read(
+    store: Store, one: Generation, lives: Lives, now: float, timing: Timing, say: Callable[[str], None]
+) -> Breakdown:
+    """The breakdown of a launch, by its records. `say`: as of `works_of`."""
     stays = launches.stays(store, one.fleet, one.number)
-    return explain(one, stays, works_of(store, one.sweeps, now), lives, now, timing)
+    return explain(one, stays, works_of(store, one.sweeps, now, say), lives, now, timing)

@@ -31,8 +31,8 @@ def served(store: Store, fleet: str, number: int) -> list[str]:
 def joined(store: Store, fleet: str, number: int) -> dict[str, float]:
     """sweep → since when a launch serves it, by the store's clock."""
     prefix = layout.served(fleet, number)
-    found = store.list(prefix)
-    names = ((entry.key.removeprefix(prefix).removesuffix(".json"), entry.modified) for entry in found)
+    entries = store.list(prefix)
+    names = ((entry.key.removeprefix(prefix).removesuffix(".json"), entry.modified) for entry in entries)
     return {name: modified for name, modified in names if is_part(name)}
 
 

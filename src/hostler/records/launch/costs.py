@@ -32,7 +32,7 @@ class SweepCost:
 def spends(store: Store, timing: Timing, say: Callable[[str], None] | None = None) -> list[Spend]:
     """Spends of all launches with a price. `say` gets what cannot be read, and that launch is left out;
     without it that is an error."""
-    known = [one for one in launches.everywhere(store, say) if one.price is not None]
+    known = [generation for generation in launches.everywhere(store, say) if generation.price is not None]
     if not known:
         return []
     from hostler.records.launch import settlement  # most stores have no launch with a price
@@ -55,21 +55,24 @@ def of_sweep(store: Store, name: str, budget: float | None, found: Sequence[Spen
     from hostler.records.launch import ledger  # most sweeps have neither a price nor a budget
 
     account, first = ledger.read(store, name), sweeps.since(store, name)
-    found = [one for one in found if one.since(name) >= first]
-    spent = sum(one.of(name) for one in found)
+    found = [spend for spend in found if spend.since(name) >= first]
+    spent = sum(spend.of(name) for spend in found)
     if (
         budget is None
         and not account.reservations
-        and not any(name in one.generation.sweeps for one in found)
+        and not any(name in spend.generation.sweeps for spend in found)
     ):
         return None
-    by_launch = {(one.generation.fleet, one.generation.number): one.of(name) for one in found}
-    held = [(one.cost, by_launch.get((one.fleet, one.generation), 0.0)) for one in account.open]
+    by_launch = {(spend.generation.fleet, spend.generation.number): spend.of(name) for spend in found}
+    held = [
+        (reservation.cost, by_launch.get((reservation.fleet, reservation.generation), 0.0))
+        for reservation in account.open
+    ]
     return SweepCost(
         name,
         round(spent, 6),
         round(sum(max(0.0, cost - used) for cost, used in held), 6),
         budget,
         None if budget is None else account.left(budget),
-        round(account.committed - sum(one.kept for one in account.open), 6),
+        round(account.committed - sum(reservation.kept for reservation in account.open), 6),
     )

@@ -46,6 +46,7 @@ class Generation:
     counted: bool = False  # its workers are so many processes, each of which notes its own end
     billed: bool = False  # machines cost before a worker begins and after it has left
     by_hand: bool = False  # one machine for a person: it takes no runs
+    gpu_memory: int = 0  # bytes of the largest GPU that it may get, where machines are chosen by price
 
     @property
     def name(self) -> str:
@@ -118,6 +119,7 @@ _FIELDS = {
     "used": NUMBER,
     "age": NUMBER,
     "machine": TEXT,
+    "gpu_memory": WHOLE,
 }
 
 
@@ -127,15 +129,15 @@ def next_number(store: Store, fleet: str) -> int:
 
 def of_fleet(store: Store, fleet: str, say: Callable[[str], None] | None = None) -> list[Generation]:
     """`say`: as of `everywhere`."""
-    found = []
+    generations = []
     for number in _numbers(store, slug(fleet)):
         try:
-            found.append(read(store, slug(fleet), number))
+            generations.append(read(store, slug(fleet), number))
         except (DamagedError, NewerFormatError) as error:
             if say is None:
                 raise
             say(str(error))
-    return [one for one in found if one is not None]
+    return [generation for generation in generations if generation is not None]
 
 
 def everywhere(store: Store, say: Callable[[str], None] | None = None) -> list[Generation]:
@@ -143,7 +145,7 @@ def everywhere(store: Store, say: Callable[[str], None] | None = None) -> list[G
     out; without it that is an error."""
     rows = [entry.key for entry in store.list(layout.FLEETS, deep=False) if entry.key.endswith("/")]
     names = [name for key in rows if is_part(name := key.removeprefix(layout.FLEETS).rstrip("/"))]
-    return [one for name in names for one in of_fleet(store, name, say)]
+    return [generation for name in names for generation in of_fleet(store, name, say)]
 
 
 def close(store: Store, fleet: str, number: int, watched: float | None = None) -> None:
@@ -158,10 +160,10 @@ def watched(store: Store, fleet: str, number: int) -> float | None:
     """The seconds of its machines, if whoever closed it knew."""
     key = layout.gone(fleet, number)
     try:
-        found = checked(decode(store.get(key).data, key), _FIELDS, key).get("seconds")
+        seconds = checked(decode(store.get(key).data, key), _FIELDS, key).get("seconds")
     except NotFound:
         return None
-    return None if found is None else float(found)
+    return None if seconds is None else float(seconds)
 
 
 def gone_at(store: Store, fleet: str, number: int) -> float | None:

@@ -47,13 +47,13 @@ class Account:
     @property
     def committed(self) -> float:
         """Spent, or reserved and perhaps spent."""
-        kept = sum(_grains(one.kept) for one in self.reservations)
+        kept = sum(_grains(reservation.kept) for reservation in self.reservations)
         return _money(kept + sum(_grains(cost) for _, _, cost in self.charged))
 
     @property
     def open(self) -> tuple[Reservation, ...]:
         """Reservations of launches that have not ended, as far as the ledger knows."""
-        return tuple(one for one in self.reservations if one.returned is None)
+        return tuple(reservation for reservation in self.reservations if reservation.returned is None)
 
     def left(self, budget: float) -> float:
         return _money(max(0, _grains(budget) - _grains(self.committed)))
@@ -67,8 +67,8 @@ def fold(entries: Sequence[Record]) -> Account:
         kind, cost = entry["kind"], float(entry["cost"])
         if kind == RESERVE:
             reserved[n] = Reservation(n, entry["fleet"], entry["generation"], entry["launch"], cost)
-        elif kind == RETURN and (one := reserved.get(entry["of"])) and one.returned is None:
-            reserved[one.n] = replace(one, returned=min(cost, one.cost))
+        elif kind == RETURN and (reservation := reserved.get(entry["of"])) and reservation.returned is None:
+            reserved[reservation.n] = replace(reservation, returned=min(cost, reservation.cost))
         elif kind == SPENT:
             charged.setdefault((entry["fleet"], entry["generation"]), cost)
     return Account(tuple(reserved.values()), tuple((*key, cost) for key, cost in charged.items()))
@@ -94,8 +94,8 @@ def reserve(
     """Reserve what is left of the budget, at most `most`; None if that is nothing, or less than `least`."""
 
     def decide(account: Account) -> Record | None:
-        left = account.left(budget)
-        cost = left if most is None else min(left, _money(_grains(most)))
+        remaining = account.left(budget)
+        cost = remaining if most is None else min(remaining, _money(_grains(most)))
         if cost <= 0 or _grains(cost) < _grains(least):
             return None
         return {"kind": RESERVE, "fleet": fleet, "generation": generation, "launch": launch, "cost": cost}
@@ -108,7 +108,7 @@ def give_back(store: Store, sweep: str, n: int, cost: float) -> None:
     """Return so much of reservation n, unless that was done."""
 
     def decide(account: Account) -> Record | None:
-        if all(one.n != n for one in account.open):
+        if all(reservation.n != n for reservation in account.open):
             return None
         return {"kind": RETURN, "of": n, "cost": _money(max(0, _grains(cost)))}
 

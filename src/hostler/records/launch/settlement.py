@@ -126,11 +126,11 @@ def close_silent(store: Store, fleet: str, timing: Timing) -> None:
     a moment ago may be about to start."""
     of_fleet = launches.of_fleet(store, fleet)
     now = heartbeats.store_time(store) if of_fleet else 0.0
-    for one in of_fleet:
-        found = launches.stays(store, one.fleet, one.number)
-        young = now - one.began < max(serving.lease_of(store), SILENT * timing.account)
+    for generation in of_fleet:
+        found = launches.stays(store, generation.fleet, generation.number)
+        young = now - generation.began < max(serving.lease_of(store), SILENT * timing.account)
         if not young and not any(is_there(stay, now, timing) for stay in found):
-            launches.close(store, one.fleet, one.number)
+            launches.close(store, generation.fleet, generation.number)
 
 
 def settle_sweep(store: Store, sweep: str, timing: Timing) -> None:
@@ -138,18 +138,18 @@ def settle_sweep(store: Store, sweep: str, timing: Timing) -> None:
     account = ledger.read(store, sweep)
     if account.open:
         now = heartbeats.store_time(store)
-        for one in account.open:
-            _settle(store, sweep, one, now, timing)
+        for reservation in account.open:
+            _settle(store, sweep, reservation, now, timing)
 
 
 def leave(store: Store, fleet: str, number: int, timing: Timing) -> None:
     """After a worker has noted its end: the last one of a launch closes it."""
-    one = launches.read(store, fleet, number)
-    if one is None:
+    generation = launches.read(store, fleet, number)
+    if generation is None:
         return
     found = launches.stays(store, fleet, number)
-    if is_over(one, found, None, heartbeats.store_time(store), timing):
-        close(store, one, timing)
+    if is_over(generation, found, None, heartbeats.store_time(store), timing):
+        close(store, generation, timing)
 
 
 def close(store: Store, one: Generation, timing: Timing, watched: float | None = None) -> None:
@@ -163,12 +163,16 @@ def charge_unreserved(store: Store, sweep: str, timing: Timing) -> None:
     """Charge ended launches without a reservation to a budget that came later."""
     known = {(fleet, number) for fleet, number, _ in ledger.read(store, sweep).charged}
     first = sweeps.since(store, sweep)  # launches before it were for another sweep of this name
-    free = [one for one in launches.everywhere(store) if one.price and not one.reserved]
-    new = [one for one in free if (one.fleet, one.number) not in known]
+    free = [
+        generation
+        for generation in launches.everywhere(store)
+        if generation.price and not generation.reserved
+    ]
+    new = [generation for generation in free if (generation.fleet, generation.number) not in known]
     now = heartbeats.store_time(store) if new else 0.0
-    for found in (look(store, one, now, timing) for one in new):
-        one = found.generation
-        if found.over and sweep in one.sweeps and found.since(sweep) >= first:
+    for spend in (look(store, generation, now, timing) for generation in new):
+        one = spend.generation
+        if spend.over and sweep in one.sweeps and spend.since(sweep) >= first:
             watched = launches.watched(store, one.fleet, one.number)
             cost = share(one, sweep) * spent(one, *_seen(store, one), now, timing, watched)
             ledger.charge(store, sweep, fleet=one.fleet, generation=one.number, cost=cost)
@@ -180,25 +184,25 @@ def _seen(store: Store, one: Generation) -> tuple[Sequence[Stay], float | None]:
 
 
 def _settle(store: Store, sweep: str, held: Reservation, now: float, timing: Timing) -> None:
-    one = launches.read(store, held.fleet, held.generation)
-    if one is None:
+    generation = launches.read(store, held.fleet, held.generation)
+    if generation is None:
         if now - _made(store, sweep, held, now) < serving.lease_of(store):
             return  # it is being launched
         launches.void(store, held.fleet, held.generation)
-        one = launches.read(store, held.fleet, held.generation)
-    if one is None or one.launch != held.launch:  # nothing was started on it
+        generation = launches.read(store, held.fleet, held.generation)
+    if generation is None or generation.launch != held.launch:  # nothing was started on it
         ledger.give_back(store, sweep, held.n, held.cost)
         return
-    found, gone = _seen(store, one)
-    if not is_over(one, found, gone, now, timing):
+    found, gone = _seen(store, generation)
+    if not is_over(generation, found, gone, now, timing):
         return
     if gone is None:
-        launches.close(store, one.fleet, one.number)  # before the last look at who has begun
-        found = launches.stays(store, one.fleet, one.number)
+        launches.close(store, generation.fleet, generation.number)  # before the last look at who has begun
+        found = launches.stays(store, generation.fleet, generation.number)
         if any(is_there(stay, now, timing) for stay in found):
             return
-    watched = launches.watched(store, one.fleet, one.number)
-    cost = share(one, sweep) * spent(one, found, gone, now, timing, watched)
+    watched = launches.watched(store, generation.fleet, generation.number)
+    cost = share(generation, sweep) * spent(generation, found, gone, now, timing, watched)
     ledger.give_back(store, sweep, held.n, held.cost - cost)
 
 

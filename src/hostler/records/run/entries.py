@@ -84,6 +84,7 @@ class Outcome:
     counts: str | None = None  # the budget that it counts against
     suspect: bool | None = None  # the restored checkpoint may be to blame
     signature: str | None = None
+    outgrew: int | None = None  # bytes of the GPU, or of the part of one, that was too small
     by: str | None = None
     more: Mapping[str, Any] = field(default_factory=dict)  # notes, config, trackers, use of the machine
 

@@ -121,10 +121,10 @@ class Gang:
     def join(self, facts: Mapping[str, Any], nodes: int) -> int | None:
         """A slot of one's own; None if it is complete, or gone."""
         while True:
-            seen = self.look()
-            if seen.go or len(seen.here) >= nodes - 1:
+            gang_view = self.look()
+            if gang_view.go or len(gang_view.here) >= nodes - 1:
                 return None
-            slot = max((member.slot for member in seen.others), default=LEADER) + 1
+            slot = max((member.slot for member in gang_view.others), default=LEADER) + 1
             if self._create(layout.gang_member(self._run, self._attempt, slot), facts):
                 return slot
 

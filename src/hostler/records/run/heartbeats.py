@@ -34,9 +34,17 @@ from hostler.spec.names import is_part
 from hostler.store import NotFound, Store
 from hostler.store.base import Entry
 
+PACKS = 1  # format of packed runs that this process reads
+
 
 def beat(store: Store, session: str, sequence: int, facts: Record) -> None:
-    store.put(layout.alive(session), encode({"sequence": sequence, **facts}))
+    store.put(layout.alive(session), encode({"sequence": sequence, "packs": PACKS, **facts}))
+
+
+def older(store: Store, lease: float) -> list[str]:
+    """Sessions that beat and cannot read packed runs: of a hostler from before there were any."""
+    beating = [session for session, age in ages(store).items() if age <= lease]
+    return [session for session in beating if not (read(store, session) or {}).get("packs")]
 
 
 def silence(store: Store, *sessions: str) -> None:
@@ -60,6 +68,7 @@ def read(store: Store, session: str) -> Record | None:
         record = checked(decode(store.get(key).data, key), _FIELDS, key)
     except NotFound:
         return None
+    checked(record.get("room") or {}, _OF_ROOM, key)
     for run in (record.get("runs") or {}).values():
         checked_rows([run], _OF_RUN, key)
         check_numbers(run.get("metrics") or {}, key)
@@ -81,6 +90,7 @@ def lasted(store: Store, claim: Record) -> float | None:
 
 
 _FIELDS = {"runs": TABLE, "only": ROWS, "host": TEXT, "at": MOMENT, "room": TABLE}
+_OF_ROOM = dict.fromkeys(("cpus", "memory", "gpus", "gpu_memory", "slots"), NUMBER)
 _OF_RUN = {
     "metrics": TABLE,
     "step": WHOLE,

@@ -76,7 +76,7 @@ def events(entries: Sequence[Record]) -> list[Event]:
         what = _EVENTS.get(entry["kind"])
         if what:
             what = asked_to(entry["reason"]) if entry.get("reason") else what
-            found.append(Event(k, entry.get("at", 0.0), what, str(entry.get("by") or "")))
+            found.append(Event(k, entry.get("at") or 0.0, what, str(entry.get("by") or "")))
     return found
 
 
@@ -92,7 +92,7 @@ def closing(entries: Sequence[Record], attempt: int) -> Record | None:
 
 def unkept(entries: Sequence[Record]) -> list[str]:
     """Lines on files that the newest attempt which left any could not keep."""
-    told = (one["outputs"] for one in reversed(entries) if isinstance(one.get("outputs"), dict))
+    told = (entry["outputs"] for entry in reversed(entries) if isinstance(entry.get("outputs"), dict))
     left: Record = next(told, {})
     lines = left.get("unkept")
     return [str(line) for line in lines] if isinstance(lines, list) else []
@@ -103,7 +103,7 @@ _EVENTS = {log.STOP_REQUEST: "asked to stop", log.REOPEN: "queued again"}
 
 def _begun(k: int, ordinal: int, entry: Record) -> Try:
     host, session = entry.get("host") or "", entry.get("session") or ""
-    return Try(k, ordinal, host, session, entry.get("at", 0.0))
+    return Try(k, ordinal, host, session, entry.get("at") or 0.0)
 
 
 def ordinal(entries: Sequence[Record], number: int) -> int:

@@ -5,7 +5,6 @@ Entries are immutable, so one that was read once is never read again. State is a
 
 from __future__ import annotations
 
-import string
 from collections.abc import Iterable, Sequence
 from math import isnan
 from typing import Any
@@ -73,7 +72,6 @@ def heads(store: Store, sweep: str, after: str = "") -> dict[str, int]:
 
 
 _ENTRY = len("-000001.json")
-_LETTERS = frozenset(string.ascii_letters + string.digits + "._=+,@-")  # of a run's id, as `is_part` has them
 
 
 def newest_of(names: Sequence[str]) -> dict[str, int]:
@@ -87,8 +85,7 @@ def newest_of(names: Sequence[str]) -> dict[str, int]:
     else:
         parts = [name.rpartition("-") for name in names]
         last = {run: int(rest[:-5]) for run, _, rest in parts if layout.is_entry_number(rest)}
-    legal = _LETTERS.issuperset("".join(last))
-    if legal and all(run[7:8] == "-" and run[:7].isdecimal() and len(run) <= 200 for run in last):
+    if layout.are_runs([*last]):
         return last
     return {run: k for run, k in last.items() if layout.is_run(run)}
 
@@ -197,6 +194,8 @@ FIELDS: dict[str, Field] = {
     "phases": TABLE,
     "trackers": TABLE,
     "together": WHOLE,
+    "outgrew": WHOLE,
+    "gpu": TABLE,
     "until": WHOLE,
     "after": TABLE,
     "source": TABLE,
@@ -218,6 +217,7 @@ _TABLES: dict[str, dict[str, Field]] = {
     "ran": {"facts": PART},
     "use": {},
     "phases": {},
+    "gpu": dict.fromkeys(("memory", "share", "use", "used", "rate"), NUMBER),
     "kept": {"goal": TEXT, "step": WHOLE},
     "means": {"of": WHOLE},
 }
@@ -237,9 +237,9 @@ class RunLog:
 
     def copy(self) -> RunLog:
         """The same entries, read on by somebody else."""
-        other = RunLog(self._store, self.key)
-        other.entries = list(self.entries)
-        return other
+        log = RunLog(self._store, self.key)
+        log.entries = list(self.entries)
+        return log
 
     def read_to(self, head: int) -> RunLog:
         """Read entries up to `head`, which a listing has shown to exist."""

@@ -83,13 +83,17 @@ def read(store: Store, key: RunKey, say: Say = lambda line: None, job: Job | Non
         tries=tries(entries),
         events=events(entries),
         metrics=_metrics(fragments, state),
-        checkpoints=[_saved(one) for one in selection.kept(store, key.run, job.metric, fragments, say)],
+        checkpoints=[
+            _saved(checkpoint) for checkpoint in selection.kept(store, key.run, job.metric, fragments, say)
+        ],
         outputs=_whole(lambda: _outputs(store, key.run, numbers), [], say),
         unkept=unkept(entries),
         environment=next(filter(None, map(ran_on, numbers)), None),
         result=(state.end or {}).get("result"),
         tracked=_whole(lambda: tracked.read(store, key.run), [], say),
-        recognised=next((list(one["recognised"]) for one in reversed(entries) if one.get("recognised")), []),
+        recognised=next(
+            (list(entry["recognised"]) for entry in reversed(entries) if entry.get("recognised")), []
+        ),
     )
 
 
@@ -120,14 +124,14 @@ class _Own:
 
 def _chosen(store: Store, job: Job, row: Row, entries: Iterable[Record]) -> Record:
     """As its newest attempt that ended said."""
-    told: Record = next((one["config"] for one in reversed([*entries]) if one.get("config")), {})
-    if not told:
+    record: Record = next((one["config"] for one in reversed([*entries]) if one.get("config")), {})
+    if not record:
         return {}
     try:
         usual = defaults.at(defaults.history(store), job.command_of(row.index), row.started or 0.0)
     except (DamagedError, NewerFormatError):  # of no run: all of it is shown
         usual = {}
-    return {name: value for name, value in told.items() if name not in usual or usual[name] != value}
+    return {name: value for name, value in record.items() if name not in usual or usual[name] != value}
 
 
 def _metrics(fragments: Sequence[Fragment], state: RunState) -> dict[str, dict[str, float]]:

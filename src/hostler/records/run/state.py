@@ -58,6 +58,7 @@ class RunState:
     paused_by: str = ""  # while paused: the reason
     until: int = 0  # a pruner has let it go on up to this step
     freed: bool = False  # a person has resumed what a pruner had paused: it is let alone
+    outgrew: int = 0  # bytes of a GPU that was too small: the next one must have more
 
     @property
     def ended(self) -> bool:
@@ -118,10 +119,11 @@ def _release(state: RunState, entry: Record, k: int) -> RunState:
         tally=count(state.tally, entry),
         suspects=suspects,
         failure=entry.get("failure") or state.failure,
-        seconds=state.seconds + entry.get("seconds", 0.0),
+        seconds=state.seconds + (entry.get("seconds") or 0.0),
         spent=state.spent + (entry.get("seconds") or 0.0),
         cost=entry.get("cost") or state.cost,  # it says what all attempts so far have cost
         paused_by=str(entry.get("why") or "") if entry.get("then") == PAUSED else "",
+        outgrew=max(state.outgrew, entry.get("outgrew") or 0),
     )
 
 
@@ -157,6 +159,7 @@ def _reopen(state: RunState, entry: Record, k: int) -> RunState:
         fresh_from=k if entry.get("fresh") else state.fresh_from,
         paused_by="",
         until=0 if entry.get("fresh") else state.until,
+        outgrew=0,
         freed=state.freed or state.paused_by == log.RUNG,
     )
 

@@ -40,18 +40,18 @@ def waiting_for(store: Store, job: Job) -> str:
 def check(store: Store, job: Job) -> None:
     """Check that every upstream run or sweep exists, and a step of a run that is over; the error names what
     is missing."""
-    for one in all_inputs(job):
-        name, step = _named(store, one)
-        if one.best_of:
+    for all_input in all_inputs(job):
+        name, step = _named(store, all_input)
+        if all_input.best_of:
             upstream = sweeps.load(store, resolve.sweep(store, name))
             if upstream.metric is None:
                 raise UsageError(
-                    f"{one.shown}: the sweep has no metric",
+                    f"{all_input.shown}: the sweep has no metric",
                     hint="add `metric:` to its file, or name a run of it",
                 )
             continue
         key = resolve.run(store, name)
-        if step is not None and control.state_of(store, key).state in _counted(one):
+        if step is not None and control.state_of(store, key).state in _counted(all_input):
             selection.choose(store, key, step)
 
 
@@ -198,10 +198,10 @@ def _place(store: Store, key: RunKey, one: Input, ranked: KeptCheckpoint | None 
 
 def _at_step(store: Store, key: RunKey, one: Input, step: Step) -> Record:
     """The checkpoint of a step, and the file or folder of it that is meant."""
-    found = selection.choose(store, key, step)
-    place = {"attempt": found.place.attempt, "step": found.place.step}
-    file = "/".join(filter(None, (found.folder, (one.file or "").strip("/"))))
-    names = _saved_names(store, key.run, found.place)
+    checkpoint = selection.choose(store, key, step)
+    place = {"attempt": checkpoint.place.attempt, "step": checkpoint.place.step}
+    file = "/".join(filter(None, (checkpoint.folder, (one.file or "").strip("/"))))
+    names = _saved_names(store, key.run, checkpoint.place)
     if file and not _holds(names, file):
         raise MissingError(
             f"{one.key}: the checkpoint of {key.run}@{step} has no file {one.file}",

@@ -10,6 +10,8 @@ ends.py          ends of runs, for a search
 failures.py      halts a sweep whose runs all fail alike
 target.py        the moment by which a sweep is to be done, and workers for it
 measured_rates.py rates at which fleets train a sweep
+outgrown_gpus.py GPUs that are too small for a sweep
+gpu_company.py   company for runs that hardly use their GPU
 learned_forms.py forms of options that a usage error showed
 error_groups.py  failures, grouped by error
 summary.py       a sweep in one line

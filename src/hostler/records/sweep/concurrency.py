@@ -65,20 +65,20 @@ class Turns:
         return False
 
     def _newest(self, name: str) -> dict[int, Turn]:
-        found = {}
+        turns = {}
         for place, numbers in self._numbers(name).items():
             turn = self._get(name, place, max(numbers))
             if turn is not None:
-                found[place] = turn
-        return found
+                turns[place] = turn
+        return turns
 
     def _numbers(self, name: str) -> dict[int, list[int]]:
         """place → the numbers of its entries, in order; one listing."""
-        found: dict[int, list[int]] = {}
+        numbers: dict[int, list[int]] = {}
         for entry in self._store.list(layout.turns(name)):
             if turn := layout.split_turn(entry.key):
-                found.setdefault(turn[0], []).append(turn[1])
-        return found
+                numbers.setdefault(turn[0], []).append(turn[1])
+        return numbers
 
     def _get(self, name: str, place: int, n: int) -> Turn | None:
         key = layout.turn(name, place, n)

@@ -107,8 +107,8 @@ def _failing(store: Store, row: Row) -> list[Try]:
 
 def advice(failure: Record, name: str) -> str:
     """Advice about a failure, with the run's own name in its commands."""
-    said = str(failure.get("advice") or "")
-    return re.sub(r"(hostler [^`;,]*?)\bRUN\b", lambda found: found[1] + name, said)
+    text = str(failure.get("advice") or "")
+    return re.sub(r"(hostler [^`;,]*?)\bRUN\b", lambda found: found[1] + name, text)
 
 
 def retry_command(names: Iterable[str]) -> str:

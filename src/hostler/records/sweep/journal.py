@@ -59,9 +59,9 @@ class Journal:
         if self._store.put(key, data, if_absent=True):
             self.entries.append(_entry(data, key))
             return True
-        found = self._next()
-        if found is not None:
-            self.entries.append(found)
+        journal_entry = self._next()
+        if journal_entry is not None:
+            self.entries.append(journal_entry)
         return False
 
     def _next(self) -> JournalEntry | None:

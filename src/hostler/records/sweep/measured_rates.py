@@ -7,7 +7,8 @@ replaces. What a function makes of points is pure.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
+from math import log
 from statistics import mean
 from typing import Any
 
@@ -18,6 +19,7 @@ from hostler.spec.names import slug
 from hostler.store import NotFound, Store
 
 STEADY = 0.05  # two halves of a measurement that differ by less are steady
+DRIFT = 1.5  # times another rate: it has changed
 FEWEST = 4  # points that a rate needs behind it
 STEP_KEYS = (  # parameters that say how many steps a run has
     *("steps", "max_steps", "num_steps", "total_steps", "iterations"),
@@ -32,6 +34,12 @@ class Speed:
     rate: float
     warm: float = 0.0
     span: float = 0.0  # seconds that the rate was measured for
+    drift: float = 1.0  # rate in the second half of that time, times the rate in the first
+
+    @property
+    def changed(self) -> bool:
+        """Whether the rate became another while it was measured."""
+        return not 1 / DRIFT < self.drift < DRIFT
 
 
 @dataclass(frozen=True)
@@ -80,15 +88,19 @@ def speed(points: Sequence[tuple[float, int]], began: float, first: int = 0) -> 
     cut = next((n for n in range(len(seen) // 2) if _is_steady(seen[n:])), len(seen) // 2)
     (begins, low), (ends, high) = seen[cut], seen[-1]
     rate = (high - low) / (ends - begins)
-    return Speed(rate, max(0.0, begins - began - (low - first) / rate), ends - begins)
+    drift = _drift(seen[cut:])
+    return Speed(rate, max(0.0, begins - began - (low - first) / rate), ends - begins, drift)
 
 
 def _is_steady(seen: Sequence[tuple[float, int]]) -> bool:
-    if len(seen) < FEWEST:
-        return False
+    drift = _drift(seen) if len(seen) >= FEWEST else 0.0
+    return 1 - STEADY <= drift <= 1 / (1 - STEADY)
+
+
+def _drift(seen: Sequence[tuple[float, int]]) -> float:
+    """The rate of the second half of the points, times that of the first; 1 where they are too few."""
     half = len(seen) // 2
-    early, late = _slope(seen[: half + 1]), _slope(seen[half:])
-    return abs(early - late) <= STEADY * max(early, late)
+    return _slope(seen[half:]) / _slope(seen[: half + 1]) if len(seen) > 2 else 1.0
 
 
 def _slope(seen: Sequence[tuple[float, int]]) -> float:
@@ -100,7 +112,8 @@ def together(found: Sequence[Speed]) -> Speed | None:
     if not found:
         return None
     rates, warm = [one.rate for one in found], [one.warm for one in found]
-    return Speed(mean(rates), mean(warm), sum(s.span for s in found))
+    drift = max((one.drift for one in found), key=lambda times: abs(log(times)))
+    return Speed(mean(rates), mean(warm), sum(s.span for s in found), drift)
 
 
 def planned_steps(params: Mapping[str, Any]) -> int | None:
@@ -115,15 +128,26 @@ def write(store: Store, sweep: str, one: MeasuredRate) -> None:
 
 def read(store: Store, sweep: str, fleet: str) -> MeasuredRate | None:
     """The rate of a fleet; None if it was never scouted."""
-    key = layout.measured_rate(sweep, slug(fleet))
+    rate = _at(store, layout.measured_rate(sweep, slug(fleet)))
+    return replace(rate, fleet=fleet) if rate else None
+
+
+def every(store: Store, sweep: str) -> list[MeasuredRate]:
+    """All rates of a sweep; each names its fleet as the store does."""
+    keys = [entry.key for entry in store.list(layout.measured_rates(sweep), deep=False)]
+    rates = {key.rsplit("/", 1)[1].removesuffix(".json"): _at(store, key) for key in keys}
+    return [replace(rate, fleet=name) for name, rate in rates.items() if rate]
+
+
+def _at(store: Store, key: str) -> MeasuredRate | None:
     try:
         record = checked(decode(store.get(key).data, key), _FIELDS, key, ["rate"])
     except NotFound:
         return None
     with taken_apart(key):
         known = {name: record[name] for name in MeasuredRate.__dataclass_fields__ if name in record}
-        found = MeasuredRate(**{**known, "fleet": fleet})
-        return found if found.rate > 0 else None
+        rate = MeasuredRate(**{**known, "fleet": str(known.get("fleet", ""))})
+        return rate if rate.rate > 0 else None
 
 
 _FIELDS = {

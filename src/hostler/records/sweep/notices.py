@@ -53,11 +53,11 @@ def decide(
     known: Sequence[Record], event: NoticeEvent | None, notify: Notify, now: float, minutes: int
 ) -> Record | None:
     """The entry to write; None if there is nothing to tell. Pure."""
-    if event and any(one["id"] == event.id for one in known):
+    if event and any(record["id"] == event.id for record in known):
         event = None  # what was held may be told now
-    ours = [one for one in known if one.get("to", list(notify.to)) == list(notify.to)]
+    ours = [record for record in known if record.get("to", list(notify.to)) == list(notify.to)]
     held = _held(ours)
-    sent = [one for one in ours if one["sent"] and now - one["at"] < HOUR]
+    sent = [record for record in ours if record["sent"] and now - record["at"] < HOUR]
     free = len(sent) < notify.limit and not is_quiet(notify.quiet, minutes)
     said = {"to": list(notify.to), "at": now}
     if event is None:
@@ -77,8 +77,8 @@ def is_quiet(hours: str, minutes: int) -> bool:
 def _held(known: Sequence[Record]) -> list[str]:
     """Lines that were not sent since the last message that was."""
     lines: list[str] = []
-    for one in known:
-        lines = [] if one["sent"] else [*lines, *one["lines"]]
+    for record in known:
+        lines = [] if record["sent"] else [*lines, *record["lines"]]
     return lines
 
 
@@ -87,14 +87,14 @@ def _history(store: Store) -> tuple[list[Record], int]:
     listed = [entry.key for entry in store.list(layout.NOTICES)]
     names = ((layout.numbers(key.removeprefix(layout.NOTICES)[:-5]), key) for key in listed)
     numbers = sorted((n[0], key) for n, key in names if n)
-    found = []
+    rows = []
     for _, key in numbers[-LOOK:]:
         try:
             record = checked(decode(store.get(key).data, key), _FIELDS, key, ["id", "lines", "at"])
-            found.append({"sent": False, **record})
+            rows.append({"sent": False, **record})
         except (NotFound, DamagedError, NewerFormatError):
             continue
-    return found, numbers[-1][0] if numbers else 0
+    return rows, numbers[-1][0] if numbers else 0
 
 
 _FIELDS = {"id": TEXT, "lines": ROWS, "to": ROWS, "at": MOMENT}

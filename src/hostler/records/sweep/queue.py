@@ -44,10 +44,13 @@ class Queue:
         self._spans = [(0, job.count)]  # indices from, to: what lies between had ended when last seen
         self.damaged: dict[str, str] = {}  # run → why its log cannot be read: nobody may take it
         self._untouched = 0  # the first index that had no log entry at the last glance
+        self.is_narrowed = False  # whether a look at all runs has left out those that had ended
 
     def glance(self, size: int, start: int = 0) -> list[int]:
-        """The first `size` runs from index `start` on that nobody has ever touched, in a request or two."""
-        touched, first, dropped = set[int](), max(start, self._untouched), self._outside
+        """The first `size` runs from index `start` on that nobody has ever touched, in a request or two. What
+        had ended before all that was open at the last look at all runs is passed over."""
+        first_open = self._spans[0][0] if self._spans else self.job.count
+        touched, first, dropped = set[int](), max(start, self._untouched, first_open), self._outside
         before = dropped.rank(first)
         for run, _ in self._names(layout.logs_of(self.job.name), first):
             index = int(run[:7])
@@ -58,9 +61,14 @@ class Queue:
         indices = range(first, self.job.count)
         free = (index for index in indices if index not in touched and index not in dropped)
         found = list(islice(free, size))
-        if first == self._untouched:
+        if start <= self._untouched:
             self._untouched = found[0] if found else self.job.count
         return found
+
+    def share(self, rank: int, of: int, start: int, stop: int) -> list[int]:
+        """Indices from start to stop that are a worker's share, touched or not: no request."""
+        first = start + (rank - start) % of
+        return [index for index in range(first, min(stop, self.job.count), of) if index not in self._outside]
 
     def grow(self, *, read: bool = True) -> None:
         """Take in what a search that learns has added; `read`: by others, too."""
@@ -106,21 +114,21 @@ class Queue:
     ) -> list[OpenRun]:
         """Runs known to be open and the first untouched ones, by index; spans are narrowed to them all."""
         dropped, ahead = self._outside, [AHEAD]
-        found: list[OpenRun] = []
+        runs: list[OpenRun] = []
 
         def still_open() -> Iterator[int]:
             for index in (index for span in spans for index in range(*span)):
                 if index in known and not self._is_anothers(index):
-                    found.append(known[index])
+                    runs.append(known[index])
                 elif index in touched or index in dropped:
                     continue
                 elif ahead[0]:
                     ahead[0] -= 1
-                    found.append(self.run(index))
+                    runs.append(self.run(index))
                 yield index
 
-        self._spans = _spans(still_open())
-        return found
+        self._spans, self.is_narrowed = _spans(still_open()), True
+        return runs
 
     def _is_anothers(self, index: int) -> bool:
         """In a section that this worker does not serve."""

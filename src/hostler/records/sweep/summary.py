@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import field
-from statistics import median
 from typing import TYPE_CHECKING
 
 from hostler.frozen import dataclass
@@ -67,15 +66,15 @@ def of_sweep(
     job = job or sweeps.load(store, name)
     runs = SweepRuns(store, job, say=say)
     table = runs.ended()
-    found = runs.others(table)
+    rows = runs.others(table)
     if table:
-        found += [runs.ended_row(table, run) for run in table.leading(1)]
-    rest = _tally(table, {row.id for row in found}) if table else _NONE
-    return summarize(job, found, sweeps.why_halted(store, name, say), rest)
+        rows += [runs.ended_row(table, run) for run in table.leading(1)]
+    rest = _tally(table, {row.id for row in rows}) if table else _NONE
+    return summarize(job, rows, sweeps.why_halted(store, name, say), rest)
 
 
 def _tally(table: EndedTable, but: Collection[str]) -> EndedTally:
-    counted = {run: one for run, one in table.runs.items() if run not in but}
+    counted = {run: facts for run, facts in table.runs.items() if run not in but}
     done = [one for one in counted.values() if one.state == DONE]
     return EndedTally(
         indices=[int(run[:7]) for run in counted],
@@ -102,7 +101,7 @@ def summarize(job: Job, touched: Sequence[Row], halted: str = "", rest: EndedTal
     totals[QUEUED] += waiting
     times = [row.seconds for row in ours if row.state == DONE and row.seconds and not row.copy_of]
     times += rest.seconds
-    usual = median(times) if times else None
+    usual = _median(times) if times else None
     best = ranked(job, ours)[:1]
     return Summary(
         name=job.name,
@@ -127,6 +126,12 @@ def summarize(job: Job, touched: Sequence[Row], halted: str = "", rest: EndedTal
     )
 
 
+def _median(times: list[float]) -> float:
+    """As `statistics` has it, whose import takes longer than all of this."""
+    ordered, half = sorted(times), len(times) // 2
+    return ordered[half] if len(times) % 2 else (ordered[half - 1] + ordered[half]) / 2
+
+
 def ranked(job: Job, found: Sequence[Row], by: Objective | None = None) -> list[tuple[float, Row]]:
     """(value, run) of runs that ended well, the best first; of equal ones the first. NaN and infinities count
     for nothing. By the sweep's first metric, if the runs were not read `by` another."""
@@ -142,13 +147,13 @@ def ranked(job: Job, found: Sequence[Row], by: Objective | None = None) -> list[
 def unfinished(found: Summary) -> tuple[str, str]:
     """Why a sweep has no finished run, in words, and the command that tells more. Pure."""
     name, counts = found.name, found.counts
-    said = ", ".join(f"{n} {state}" for state, n in counts.items())
+    text = ", ".join(f"{n} {state}" for state, n in counts.items())
     if found.runs and counts.get(FAILED) == found.runs:
         all_runs = f"all {found.runs} runs" if found.runs > 1 else "the only run"
         return f"{all_runs} of {name} failed", f"hostler errors {name}"
-    if counts.get(QUEUED) or counts.get(RUNNING) or not said:
-        return f"no run of {name} has finished yet" + f" ({said})" * bool(said), f"hostler status {name}"
-    return f"no run of {name} has succeeded ({said})", f"hostler status {name}"
+    if counts.get(QUEUED) or counts.get(RUNNING) or not text:
+        return f"no run of {name} has finished yet" + f" ({text})" * bool(text), f"hostler status {name}"
+    return f"no run of {name} has succeeded ({text})", f"hostler status {name}"
 
 
 def logged(found: Sequence[Row]) -> list[str]:
@@ -166,9 +171,9 @@ def _unlogged(job: Job, found: Sequence[Row], rest: EndedTally) -> str:
     done = [row for row in found if row.state == DONE]
     if not done and not rest.states[DONE]:
         return ""
-    names = [one.name for one in job.objectives] or ([job.metric] if job.metric else [])
-    left = [name for name in names if name not in rest.logged]
-    absent = [name for name in left if not any(name in row.metrics for row in done)]
+    names = [objective.name for objective in job.objectives] or ([job.metric] if job.metric else [])
+    remaining = [name for name in names if name not in rest.logged]
+    absent = [name for name in remaining if not any(name in row.metrics for row in done)]
     if not absent:
         return ""
     there = sorted({*logged(done), *rest.logged})

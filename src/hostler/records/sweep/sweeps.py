@@ -15,7 +15,7 @@ from hostler.records import layout
 from hostler.records.body import MOMENT, TEXT, Record, checked, decode, encode, taken_apart
 from hostler.spec.job import Job, Source, from_json, source_fields, to_json
 from hostler.spec.names import is_part
-from hostler.store import NotFound, Store
+from hostler.store import Entry, NotFound, Store
 
 if TYPE_CHECKING:
     from hostler.records.run.state import RunState
@@ -106,12 +106,17 @@ def since(store: Store, name: str) -> float:
 
 def last_submitted(store: Store, name: str) -> float:
     """When the newest version of the sweep was written, by the store's clock; 0 if there is none."""
-    return max((entry.modified for entry in store.list(layout.specs(name))), default=0.0)
+    return max((entry.modified for entry in versions(store, name)), default=0.0)
+
+
+def versions(store: Store, name: str) -> Iterator[Entry]:
+    """Versions of a sweep's spec, as they are listed."""
+    return (entry for entry in store.list(layout.specs(name)) if _number(entry.key) is not None)
 
 
 def stamp(store: Store, name: str) -> str:
     """Names the newest version of a sweep's spec without reading it; '' if there is none."""
-    return max((f"{entry.key} {entry.etag}" for entry in store.list(layout.specs(name))), default="")
+    return max((f"{entry.key} {entry.etag}" for entry in versions(store, name)), default="")
 
 
 def is_there(store: Store, name: str) -> bool:
@@ -131,9 +136,9 @@ def newest(store: Store, prefix: str) -> tuple[int, Record] | None:
 
 
 def _number(key: str) -> int | None:
-    """Number of a record; None for a stray file among them."""
+    """Number of a record; None for a stray file among them, and for what only an older hostler reads."""
     found = layout.numbers(key.rsplit("/", 1)[1].removesuffix(".json"))
-    return found[0] if found else None
+    return found[0] if found and found[0] != layout.PACKED_SPEC else None
 
 
 MOST = 10**7  # runs of a sweep: the index of a run's id has seven digits
@@ -165,13 +170,13 @@ def _halt(store: Store, name: str) -> Record | None:
 def why_halted(store: Store, name: str, say: Callable[[str], None] | None = None) -> str:
     """The same in words; '' if it may be taken. `say`: as of `tags`."""
     try:
-        found = _halt(store, name)
+        record = _halt(store, name)
     except (DamagedError, NewerFormatError) as error:
         if say is None:
             raise
         say(str(error))
-        found = halted(store, name)
-    return str(found.get("why") or "for no known reason") if found else ""
+        record = halted(store, name)
+    return str(record.get("why") or "for no known reason") if record else ""
 
 
 def halt(store: Store, name: str, why: str, **facts: Any) -> bool:

@@ -1,4 +1,4 @@
-"""Runs shown in tracking tools: TensorBoard, Weights & Biases, MLflow, Comet. The store stays the truth.
+"""Runs shown in TensorBoard, Weights & Biases, MLflow, Comet and trackio. The store stays the truth.
 
 base.py              the seam: open, log, flush, close
 registry.py          tools by name
@@ -20,4 +20,6 @@ mlflow.py            MLflow
 mlflow_past.py       runs read back from it
 comet.py             Comet
 comet_past.py        runs read back from it
+trackio.py           trackio
+trackio_past.py      runs read back from it
 """

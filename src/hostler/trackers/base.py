@@ -116,10 +116,10 @@ def closing(record: Mapping[str, Any]) -> Closing:
 
 def flat(config: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
     """A config with one level, as tools show it: a.b.c."""
-    found: dict[str, Any] = {}
+    record: dict[str, Any] = {}
     for name, value in config.items():
         if isinstance(value, Mapping) and value:
-            found |= flat(value, f"{prefix}{name}.")
+            record |= flat(value, f"{prefix}{name}.")
         else:
-            found[f"{prefix}{name}"] = value
-    return found
+            record[f"{prefix}{name}"] = value
+    return record

@@ -42,19 +42,19 @@ def _run(file: Path) -> Past:
             key = str(head["offline_id"])
     except (KeyError, TypeError, ValueError, EOFError, zlib.error, zipfile.BadZipFile):
         raise DamagedError(f"{file} is not a Comet archive, or an incomplete one") from None
-    told = _CometPast()
+    comet_past = _CometPast()
     for line in lines:
-        told.take(line)
+        comet_past.take(line)
     return Past(
         id=key,
-        name=str(told.others.get("Name") or key),
-        group=str(told.others.get("hostler sweep") or head.get("project_name") or ""),
-        state=str(told.others.get("state") or ""),
-        params=told.params,
+        name=str(comet_past.others.get("Name") or key),
+        group=str(comet_past.others.get("hostler sweep") or head.get("project_name") or ""),
+        state=str(comet_past.others.get("state") or ""),
+        params=comet_past.params,
         tags=tuple(head.get("tags") or ()),
         started=(head.get("start_time") or 0) / 1000 or None,
         ended=(head.get("stop_time") or 0) / 1000 or None,
-        points=told.points,
+        points=comet_past.points,
     )
 
 

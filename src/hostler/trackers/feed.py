@@ -66,15 +66,15 @@ class Feed:
         """Start it, in the first Python that has what it needs."""
         self.desk.lay(self.opening)
         package = registry.package(self.kind)
-        found = next((one for one in interpreters if one.has(package)), None)
-        if found is None:
+        python = next((interpreter for interpreter in interpreters if interpreter.has(package)), None)
+        if python is None:
             self._failed = f"no Python here has {package or 'hostler'} ({registry.remedy(self.kind)})"
             return
-        command = [found.exe, "-m", "hostler.trackers.feeder", str(self.desk.folder)]
+        command = [python.exe, "-m", "hostler.trackers.feeder", str(self.desk.folder)]
         with open(self.desk.output, "ab") as output:
             self._process = subprocess.Popen(
                 command,
-                env=dict(found.environ),
+                env=dict(python.environ),
                 cwd=self.desk.folder,
                 stdin=subprocess.DEVNULL,
                 stdout=output,
@@ -94,10 +94,10 @@ class Feed:
         """The tool's state; a process that ended without reporting has failed."""
         if self._failed:
             return FeedState(state=FAILED, error=self._failed)
-        told = self.desk.told()
-        if self.running or told.state in (CLOSED, FAILED):
-            return told
-        return replace(self.desk.told(), state=FAILED, error=told.error or self._last_words())
+        state = self.desk.told()
+        if self.running or state.state in (CLOSED, FAILED):
+            return state
+        return replace(self.desk.told(), state=FAILED, error=state.error or self._last_words())
 
     @property
     def running(self) -> bool:

@@ -61,8 +61,8 @@ class FeedFolder:
         handoff.write(self.folder / "close.json", to_json(given))
 
     def closing(self) -> Closing | None:
-        found = handoff.read(self.folder / "close.json")
-        return closing(found) if found else None
+        record = handoff.read(self.folder / "close.json")
+        return closing(record) if record else None
 
     def tell(self, told: FeedState) -> None:
         handoff.write(self.folder / "told.json", asdict(told))

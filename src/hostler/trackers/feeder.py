@@ -64,8 +64,8 @@ class Feeder:
         self._tell(replace(self._told, state=FAILED, error=one_line(error)))
 
     def _open(self) -> Opened:
-        given = self._desk.opening()
-        return self._insist(lambda: self._tracker.open(given))
+        opening = self._desk.opening()
+        return self._insist(lambda: self._tracker.open(opening))
 
     def _log(self, points: Sequence[Point]) -> None:
         self._insist(lambda: self._tracker.log(points))

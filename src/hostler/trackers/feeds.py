@@ -175,8 +175,13 @@ class Feeds:
             started=s.started,
         )
         return [
-            replace(common, kind=one.kind, options=dict(one.options), folder=str(self._folder / one.kind))
-            for one in s.job.trackers
+            replace(
+                common,
+                kind=tracker.kind,
+                options=dict(tracker.options),
+                folder=str(self._folder / tracker.kind),
+            )
+            for tracker in s.job.trackers
         ]
 
     def _history(self) -> list[Point]:
@@ -184,8 +189,8 @@ class Feeds:
         s = self._s
         if s.attempt == 1:
             return []
-        found = FragmentCache().update(s.store, s.key.run)
-        earlier = [one for one in found if one.attempt < s.attempt or not one.points]
+        fragments = FragmentCache().update(s.store, s.key.run)
+        earlier = [fragment for fragment in fragments if fragment.attempt < s.attempt or not fragment.points]
         return metrics.chain(earlier, s.attempt)
 
     def _look(self) -> None:
@@ -219,8 +224,8 @@ class Feeds:
 
     def _is_worth(self, feed: Feed, waited: float) -> bool:
         """Whether it is waited for still: less where nothing has answered so far."""
-        told = feed.told()
-        lost = told.state == OPENING and told.error
+        state = feed.told()
+        lost = state.state == OPENING and state.error
         return waited < (min(LOST, self._patience) if lost else self._patience)
 
     def _record(self, feed: Feed, told: FeedState) -> tracked.Tracked:
@@ -249,12 +254,12 @@ class Feeds:
         for feed in self._feeds:
             late = feed.running
             feed.end()
-            told = feed.told()
-            if late and told.state != CLOSED:
-                told = replace(
-                    told, state=FAILED, error=told.error or f"it did not finish within {self._patience:g} s"
+            state = feed.told()
+            if late and state.state != CLOSED:
+                state = replace(
+                    state, state=FAILED, error=state.error or f"it did not finish within {self._patience:g} s"
                 )
-            self._note(feed, told)
+            self._note(feed, state)
             self._keep(feed)
             if feed.sent:  # an attempt that was frozen may have left some since
                 tracked.remove_before(self._s.store, self._s.key.run, self._s.attempt, feed.kind)

@@ -84,15 +84,15 @@ class Mlflow:
     def _experiment(self, name: str) -> str:
         from mlflow.exceptions import MlflowException
 
-        found = self._client.get_experiment_by_name(name)
-        if found is None:
+        experiment_by_name = self._client.get_experiment_by_name(name)
+        if experiment_by_name is None:
             try:
                 return str(self._client.create_experiment(name))
             except MlflowException:  # another run's feeder was faster
-                found = self._client.get_experiment_by_name(name)
-                if found is None:
+                experiment_by_name = self._client.get_experiment_by_name(name)
+                if experiment_by_name is None:
                     raise
-        return str(found.experiment_id)
+        return str(experiment_by_name.experiment_id)
 
     def _create(self, experiment: str, opening: Opening) -> str:
         tags = {ID: opening.id, "hostler.run": opening.run, "hostler.sweep": opening.sweep}

@@ -50,7 +50,11 @@ def _check_there(uri: str) -> None:
 
 
 def _read(asked: Any, uri: str, name: str) -> Iterator[Past]:
-    found = [one for one in asked.search_experiments() if not name or one.name == name]
+    found = [
+        search_experiment
+        for search_experiment in asked.search_experiments()
+        if not name or search_experiment.name == name
+    ]
     if name and not found:
         raise MissingError(
             f"MLflow at {uri} has no experiment named {name!r}", hint="mlflow:URI reads all experiments"

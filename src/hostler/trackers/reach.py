@@ -57,8 +57,8 @@ def _trouble(place: str) -> str:
 def _words(error: BaseException) -> str:
     if isinstance(error, TimeoutError):
         return f"no answer within {WITHIN:g} s"
-    said = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
-    return said or type(error).__name__
+    text = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
+    return text or type(error).__name__
 
 
 class _NoRedirect(HTTPRedirectHandler):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from importlib import import_module
 from importlib.util import find_spec
 
-from hostler.spec.tracking import COMET, MLFLOW, TENSORBOARD, WANDB
+from hostler.spec.tracking import COMET, MLFLOW, TENSORBOARD, TRACKIO, WANDB
 from hostler.trackers.base import Tracker
 
 # kind → (module, class, package that it needs, what brings it)
@@ -14,6 +14,7 @@ TOOLS: dict[str, tuple[str, str, str, str]] = {
     WANDB: ("hostler.trackers.wandb", "Wandb", "wandb", "hostler[wandb]"),
     MLFLOW: ("hostler.trackers.mlflow", "Mlflow", "mlflow", "hostler[mlflow]"),
     COMET: ("hostler.trackers.comet", "Comet", "comet_ml", "hostler[comet]"),
+    TRACKIO: ("hostler.trackers.trackio", "Trackio", "trackio", "hostler[trackio]"),
 }
 
 

@@ -108,7 +108,7 @@ class Wandb:
 
     def _keep(self, written: Path) -> None:
         """The folder to its place; those of earlier attempts, which this one holds all of, go."""
-        old = [one for one in self._place.glob(f"offline-run-*-{self._id}") if one.name != written.name]
+        old = [path for path in self._place.glob(f"offline-run-*-{self._id}") if path.name != written.name]
         arriving = self._place / f".{written.name}"
         shutil.rmtree(arriving, ignore_errors=True)
         shutil.copytree(written, arriving, ignore=shutil.ignore_patterns("logs", "tmp"))

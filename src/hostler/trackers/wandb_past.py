@@ -44,12 +44,12 @@ def _of_files(paths: Sequence[Path], say: Say) -> Iterator[Past]:
     """A run that went on has several files, in order of their folders' names."""
     runs: dict[str, _RunFiles] = {}
     for path in paths:
-        one = runs.setdefault(path.stem, _RunFiles()).read(path)
-        if not one.run:
+        files = runs.setdefault(path.stem, _RunFiles()).read(path)
+        if not files.run:
             say(f"{path} is not a W&B file, or holds nothing of its run yet")
-    for one in runs.values():
-        if one.run:
-            yield one.past()
+    for files in runs.values():
+        if files.run:
+            yield files.past()
 
 
 @dataclass
@@ -103,8 +103,8 @@ class _RunFiles:
         elif number == 2:
             self._row(_items(value, 1))
         elif number == 3:
-            said = _items(value, 1).get("state")
-            self.said = said if isinstance(said, str) and said in ALL else self.said
+            state = _items(value, 1).get("state")
+            self.said = state if isinstance(state, str) and state in ALL else self.said
         elif number == 18:
             self.state = self.said or (FAILED if wire.whole(value, 1) else DONE)
 
@@ -129,15 +129,15 @@ def _times(began: bytes, points: Sequence[Point]) -> list[float]:
 
 
 def _items(message: bytes, number: int) -> dict[str, Any]:
-    found: dict[str, Any] = {}
+    items: dict[str, Any] = {}
     for item in wire.all_of(message, number):
         names = wire.all_of(item, 2) or [wire.first(item, 1)]
         text = wire.first(item, 16)
         try:
-            found[".".join(name.decode("utf-8", "replace") for name in names)] = json.loads(text)
+            items[".".join(name.decode("utf-8", "replace") for name in names)] = json.loads(text)
         except ValueError:
             continue
-    return found
+    return items
 
 
 def _point(row: Mapping[str, Any], axis: str) -> Point | None:

@@ -14,7 +14,7 @@ custom.py      `file.py:name`: a user's own parts
 library.py     optional libraries, imported on use
 step.py        one step of the optimiser
 loss.py        loss and hits of a batch
-optimizer.py   the optimiser that a config names
+optimizer.py   the optimiser that a config names; LAMB
 momentum.py    `momentum` as an optimiser takes it
 schedule.py    the learning rate as a function of the step
 span.py        steps and epochs of a training

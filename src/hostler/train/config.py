@@ -19,7 +19,7 @@ from hostler.train import momentum, newest, schedule
 from hostler.train.custom import is_place
 
 SGD_LIKE = ("sgd",)
-ADAM_LIKE = ("adam", "adamw", "amsgrad", "amsgradw")
+ADAM_LIKE = ("adam", "adamw", "amsgrad", "amsgradw", "lamb")
 CLASSES = ("log", "cross_entropy", "xentropy")  # losses of classes
 LOSSES = (*CLASSES, "mse", "square")
 COMPILES = ("default", "reduce-overhead", "max-autotune", "max-autotune-no-cudagraphs")
@@ -111,6 +111,7 @@ class Config:
     compile: bool | str = False  # or a mode of torch.compile
     cuda_graph: bool | None = None  # the step is one; none: with compile, and of models linear and tiny
     channels_last: bool = False
+    grad_exchange: str | None = None  # bf16: ranks send half the bytes of their gradients
     # averaging
     averaging: str | None = None
     evaluate: str = "both"  # last | av | both
@@ -142,8 +143,8 @@ def _saving(every: str | float | None) -> None:
     try:
         policy_of(every)
     except UsageError as error:
-        said = error.message.partition(": ")[2] or error.message
-        raise SpecError(f"checkpoint_every: {said}", error.hint) from None
+        text = error.message.partition(": ")[2] or error.message
+        raise SpecError(f"checkpoint_every: {text}", error.hint) from None
 
 
 def _lengths(c: Config) -> Problem:
@@ -179,6 +180,7 @@ def _words(c: Config) -> Problem:
         "on_out_of_memory": ("say", "halve"),
         "compile": (False, True, *COMPILES),
         "amp": (None, "bf16", "fp16"),
+        "grad_exchange": (None, "bf16"),
         "evaluate": ("last", "av", "both"),
         "best_checkpoint_goal": (None, *GOALS),
         "model_head_init": (None, "zero", "rand"),
@@ -186,9 +188,9 @@ def _words(c: Config) -> Problem:
     for name, words in known.items():
         value = getattr(c, name)
         if value not in words and not (name in PLACES and is_place(value)):
-            said = ["null" if word is None else str(word) for word in words]
-            said += ["file.py:name"] if name in PLACES else []
-            return f"{name}: {value!r} is not one of {', '.join(said)}", did_you_mean(str(value), said)
+            lines = ["null" if word is None else str(word) for word in words]
+            lines += ["file.py:name"] if name in PLACES else []
+            return f"{name}: {value!r} is not one of {', '.join(lines)}", did_you_mean(str(value), lines)
     if "train" not in c.data_splits_map or c.data_splits_map["train"] is None:
         return "data_splits_map does not name a train split", "for example {train: train, test: test}"
     for name in c.eval_datasets:

@@ -27,11 +27,11 @@ def load(path: Path | None, words: Iterable[str] = ()) -> Config:
     """The file's keys, then the words `key=value`, over the defaults. What cannot be is the file's where the
     file alone says it."""
     of_file = {} if path is None else read(path)
-    given = dict(of_file)
+    values = dict(of_file)
     for name, value in words_to_values(words):
-        _put(given, name, value)
+        _put(values, name, value)
     try:
-        return make(given)
+        return make(values)
     except SpecError:
         if path is not None:
             make(of_file, where=str(path))
@@ -282,7 +282,7 @@ def _python_map(text: str) -> dict[Any, Any] | None:
         if isinstance(made, ast.Call) and isinstance(made.func, ast.Name) and made.func.id == "dict":
             if made.args:
                 return None
-            return {one.arg: ast.literal_eval(one.value) for one in made.keywords}
+            return {keyword.arg: ast.literal_eval(keyword.value) for keyword in made.keywords}
         found = ast.literal_eval(made)
     except (SyntaxError, ValueError):
         return None

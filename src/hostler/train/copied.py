@@ -35,7 +35,7 @@ _OURS = re.compile(r"\bhostler\.train\b")
 def texts(name: str) -> dict[str, str]:
     """path → text of a new project of this name."""
     shipped = sorted((_SOURCE / "project").glob("*.txt"))
-    found = {one.name.removesuffix(".txt"): one.read_text(encoding="utf-8") for one in shipped}
+    found = {path.name.removesuffix(".txt"): path.read_text(encoding="utf-8") for path in shipped}
     found["README.md"] = f"# {' '.join(name.split())}\n\n{found['README.md']}"
     return {**found, **dict(_package())}
 

@@ -34,7 +34,7 @@ def find(text: str, *takes: str) -> Any:
     path, name = Path(match["file"]), match["name"]
     module = _module(path)
     if not hasattr(module, name):
-        known = [one for one in vars(module) if not one.startswith("_")]
+        known = [var for var in vars(module) if not var.startswith("_")]
         raise SpecError(f"{path} has no {name}", did_you_mean(name, known))
     found = getattr(module, name)
     if not callable(found):

@@ -33,7 +33,7 @@ class WatchedColumns:
         values = [best[1] for row in rows if (best := self.best_of(row)) is not None]
         if not values or not rows or self.best_of(rows[-1]) is None:
             return False
-        return all(self._better(values[-1], one) for one in values[:-1])
+        return all(self._better(values[-1], value) for value in values[:-1])
 
     def ran_out(self, rows: Sequence[Row], patience: int | None) -> bool:
         curves = [[row[name] for row in rows if name in row] for name in self.columns]

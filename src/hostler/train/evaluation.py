@@ -129,8 +129,8 @@ class ScoreMeter:
         self.time, self.data_time = float(state["time"]), float(state["data_time"])
 
     def _sums(self) -> torch.Tensor:
-        seen = torch.full((), self._seen, dtype=torch.float64, device=self._loss.device)
-        return torch.stack([self._loss, self._right, seen])
+        tensor = torch.full((), self._seen, dtype=torch.float64, device=self._loss.device)
+        return torch.stack([self._loss, self._right, tensor])
 
     def _put(self, sums: torch.Tensor) -> None:
         self._loss.copy_(sums[0])

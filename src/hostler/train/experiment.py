@@ -34,6 +34,7 @@ if TYPE_CHECKING:
 from hostler.train.memory import ForwardState
 
 WATCHED = "watched"  # the best of several columns, as a metric
+AHEAD = 8  # steps that a GPU has to do while its state is gathered for a checkpoint
 
 
 def experiment(run: Run, config: Config) -> Iterator[Epoch]:
@@ -78,6 +79,8 @@ def _epochs(
 ) -> Iterator[Epoch]:
     config, watched = parts.config, _watched(parts)
     run.track(**_tracked(parts, meter, stats), looks=looks)
+    if parts.device.type == "cuda" and parts.ranks.count == 1 and config.checkpoint_every is None:
+        run._saves_inside(AHEAD)
     if config.save_best_checkpoint:
         run.keep_best(_name(watched), watched.goal)
     parts.step.say = folder.say
@@ -197,7 +200,7 @@ def _as_epoch(parts: TrainingParts, row: dict[str, float], epoch: int) -> Epoch:
 
 def _tracked(parts: TrainingParts, meter: ScoreMeter, stats: Stats) -> dict[str, Any]:
     """All that the next step depends on, and the rows so far."""
-    found: dict[str, Any] = {
+    record: dict[str, Any] = {
         "model": parts.model,
         "optimizer": parts.optimizer,
         "pieces": parts.step.pieces,
@@ -205,10 +208,10 @@ def _tracked(parts: TrainingParts, meter: ScoreMeter, stats: Stats) -> dict[str,
         "stats": stats,
     }
     if parts.average is not None:
-        found["average"] = parts.average
+        record["average"] = parts.average
     if parts.step.scaler.is_enabled():
-        found["scaler"] = parts.step.scaler
-    return found
+        record["scaler"] = parts.step.scaler
+    return record
 
 
 def _models(parts: TrainingParts) -> list[tuple[str, torch.nn.Module]]:
@@ -223,12 +226,12 @@ def _model_of(parts: TrainingParts, column: str) -> torch.nn.Module:
 def _watched(parts: TrainingParts) -> WatchedColumns:
     """The columns that best checkpoints and patience go by."""
     config, known = parts.config, columns(parts.config, parts.data)
-    found = early.watched(known, config.best_checkpoint_metric, config.best_checkpoint_goal)
-    if not found.columns and (config.save_best_checkpoint or config.early_stopping_patience):
+    watched_columns = early.watched(known, config.best_checkpoint_metric, config.best_checkpoint_goal)
+    if not watched_columns.columns and (config.save_best_checkpoint or config.early_stopping_patience):
         raise SpecError(
             f"best_checkpoint_metric {config.best_checkpoint_metric!r} fits no column", hint=", ".join(known)
         )
-    return found
+    return watched_columns
 
 
 def _name(watched: WatchedColumns) -> str:

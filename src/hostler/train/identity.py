@@ -28,17 +28,17 @@ ELSEWHERE = (
 def params_of(config: Config) -> Any:
     """A dataclass of them: what a run records as its parameters, and the project as what they are if nobody
     gives them. A map has no default there: one that was given has other names in it."""
-    kept = [one for one in dataclasses.fields(config) if one.name not in ELSEWHERE]
-    maps = [one for one in kept if one.default_factory is not dataclasses.MISSING]
-    rest = [one for one in kept if one not in maps]
+    kept = [field for field in dataclasses.fields(config) if field.name not in ELSEWHERE]
+    maps = [field for field in kept if field.default_factory is not dataclasses.MISSING]
+    rest = [field for field in kept if field not in maps]
     made = dataclasses.make_dataclass(
         "Params",
         [
-            *((one.name, Any) for one in maps),
-            *((one.name, Any, dataclasses.field(default=one.default)) for one in rest),
+            *((field.name, Any) for field in maps),
+            *((field.name, Any, dataclasses.field(default=field.default)) for field in rest),
         ],
     )
-    return made(**{one.name: _plain(getattr(config, one.name)) for one in kept})
+    return made(**{field.name: _plain(getattr(config, field.name)) for field in kept})
 
 
 def trackers_of(config: Config) -> dict[str, dict[str, str]] | None:
@@ -55,10 +55,10 @@ def tags_of(config: Config) -> tuple[str, ...]:
 def inferred(asked: Config, resolved: Config) -> dict[str, Any]:
     """Values that the training settled itself: seeds that were drawn, classes, shapes, sizes."""
     return {
-        one.name: _plain(getattr(resolved, one.name))
-        for one in dataclasses.fields(asked)
-        if one.name not in ELSEWHERE and getattr(asked, one.name) is None
-        if getattr(resolved, one.name) is not None
+        field.name: _plain(getattr(resolved, field.name))
+        for field in dataclasses.fields(asked)
+        if field.name not in ELSEWHERE and getattr(asked, field.name) is None
+        if getattr(resolved, field.name) is not None
     }
 
 

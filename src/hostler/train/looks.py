@@ -36,15 +36,15 @@ class Looks:
         self._waiting: deque[_Loss] = deque()
 
     def add(self, step: int, loss: torch.Tensor) -> None:
-        there = loss.detach().clone()
-        if there.device.type != "cuda":
-            self._waiting.append(_Loss(step, there, there, None))
+        tensor = loss.detach().clone()
+        if tensor.device.type != "cuda":
+            self._waiting.append(_Loss(step, tensor, tensor, None))
             return
-        here = torch.empty((), dtype=there.dtype, pin_memory=True)
-        here.copy_(there, non_blocking=True)
+        here = torch.empty((), dtype=tensor.dtype, pin_memory=True)
+        here.copy_(tensor, non_blocking=True)
         event = torch.cuda.Event(blocking=True)  # type: ignore[no-untyped-call]
         event.record()
-        self._waiting.append(_Loss(step, there, here, event))
+        self._waiting.append(_Loss(step, tensor, here, event))
 
     def arrived(self, *, all_of_them: bool = False) -> Iterator[tuple[int, float]]:
         """(step, loss) of those that are here, in order; waits for what is too far behind."""
@@ -53,7 +53,10 @@ class Looks:
             yield first.step, first.value()
 
     def state_dict(self) -> dict[str, Any]:
-        return {"steps": [one.step for one in self._waiting], "losses": [one.there for one in self._waiting]}
+        return {
+            "steps": [loss.step for loss in self._waiting],
+            "losses": [loss.there for loss in self._waiting],
+        }
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         self._waiting.clear()

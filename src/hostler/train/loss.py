@@ -34,13 +34,13 @@ def named(name: str, smoothing: float = 0.0) -> Loss:
         return cross_entropy
 
     def square(out: torch.Tensor, target: torch.Tensor) -> torch.Tensor:
-        wanted = target if target.is_floating_point() else F.one_hot(target, out.shape[-1])
-        if wanted.numel() != out.numel():
+        tensor = target if target.is_floating_point() else F.one_hot(target, out.shape[-1])
+        if tensor.numel() != out.numel():
             raise SpecError(
-                f"an example's output is {tuple(out.shape[1:])}, but its target {tuple(wanted.shape[1:])}",
+                f"an example's output is {tuple(out.shape[1:])}, but its target {tuple(tensor.shape[1:])}",
                 hint="model_output_dim: as many as a target has numbers",
             )
-        return F.mse_loss(out.float(), wanted.reshape(out.shape).float())
+        return F.mse_loss(out.float(), tensor.reshape(out.shape).float())
 
     return square
 

@@ -36,13 +36,13 @@ class ForwardState:
     """State that a forward pass changes: buffers, and the generators. `put_back` undoes the pass."""
 
     def __init__(self, model: torch.nn.Module) -> None:
-        self._buffers = [(one, one.detach().clone()) for one in model.buffers()]
+        self._buffers = [(buffer, buffer.detach().clone()) for buffer in model.buffers()]
         self._chance = rng.snapshot()
 
     @torch.no_grad()
     def put_back(self) -> None:
-        for one, before in self._buffers:
-            one.copy_(before)
+        for tensor, before in self._buffers:
+            tensor.copy_(before)
         rng.put_back(self._chance)
 
 
@@ -68,9 +68,9 @@ def refusal(batch: int, ranks: int, pieces: int, fits: int | None) -> MachineErr
     if fits is None:
         return MachineError("out of memory: the training does not fit even with one example", hint=_NOT_ONE)
     share = -(-batch // ranks)
-    said = f"out of memory: a micro-batch of {-(-share // pieces)} examples does not fit"
+    text = f"out of memory: a micro-batch of {-(-share // pieces)} examples does not fit"
     return MachineError(
-        f"{said}; one of {-(-share // fits)} does",
+        f"{text}; one of {-(-share // fits)} does",
         hint=f"grad_accum_steps: {fits} keeps the batch of {batch}; on_out_of_memory: halve does it itself",
     )
 
@@ -78,5 +78,5 @@ def refusal(batch: int, ranks: int, pieces: int, fits: int | None) -> MachineErr
 def refusal_of_evaluation(size: int, fits: int | None) -> MachineError:
     if fits is None:
         return MachineError("out of memory: the evaluation does not fit even with one example", hint=_NOT_ONE)
-    said = f"out of memory: an evaluation with batches of {size} examples does not fit"
-    return MachineError(f"{said}; {fits} do", hint=f"eval_batch_size: {fits}")
+    text = f"out of memory: an evaluation with batches of {size} examples does not fit"
+    return MachineError(f"{text}; {fits} do", hint=f"eval_batch_size: {fits}")

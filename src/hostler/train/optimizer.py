@@ -13,13 +13,15 @@ from hostler.train.config import ADAM_LIKE, Config
 
 
 def build(config: Config, model: torch.nn.Module) -> torch.optim.Optimizer:
-    if not any(one.requires_grad for one in model.parameters()):
+    if not any(parameter.requires_grad for parameter in model.parameters()):
         raise SpecError(
             f"{config.model} has no parameters to train", hint="all of them are frozen, or it has none"
         )
     if custom.is_place(config.optim_alg):
         return _own(config, model)
     groups = _groups(config, model)
+    if config.optim_alg == "lamb":
+        return Lamb(groups, config.base_lr, momentum.betas(config.momentum), config.ada_eps)
     fused = {"fused": True} if _on_cuda(model) else {}
     if config.optim_alg in ADAM_LIKE:
         kind = torch.optim.AdamW if config.optim_alg.endswith("w") else torch.optim.Adam
@@ -44,7 +46,7 @@ def set_rate(optimizer: torch.optim.Optimizer, rate: float) -> None:
 
 
 def _groups(config: Config, model: torch.nn.Module) -> list[dict[str, Any]]:
-    trained = [(name, one) for name, one in model.named_parameters() if one.requires_grad]
+    trained = [(name, parameter) for name, parameter in model.named_parameters() if parameter.requires_grad]
     biases = [one for name, one in trained if "bias" in name]
     weights = [one for name, one in trained if "bias" not in name]
     groups = [
@@ -71,4 +73,43 @@ def _own(config: Config, model: torch.nn.Module) -> torch.optim.Optimizer:
 
 
 def _on_cuda(model: torch.nn.Module) -> bool:
-    return any(one.is_cuda for one in model.parameters())
+    return any(parameter.is_cuda for parameter in model.parameters())
+
+
+class Lamb(torch.optim.Optimizer):
+    """LAMB (You et al., 2020): Adam whose step is as long as the parameter, times the rate.
+
+    Nothing in a step waits for the device, so that it can be recorded.
+    """
+
+    def __init__(self, params: Any, lr: float, betas: tuple[float, float], eps: float) -> None:
+        super().__init__(params, {"lr": lr, "betas": betas, "eps": eps, "weight_decay": 0.0})
+
+    @torch.no_grad()
+    def step(self, closure: Any = None) -> None:  # type: ignore[override]
+        for group in self.param_groups:
+            for weights in group["params"]:
+                if weights.grad is not None:
+                    self._move(weights, group)
+
+    def _move(self, weights: torch.Tensor, group: dict[str, Any]) -> None:
+        state, (first, second) = self.state[weights], group["betas"]
+        if not state:
+            state["step"] = torch.zeros((), device=weights.device)
+            state["exp_avg"], state["exp_avg_sq"] = torch.zeros_like(weights), torch.zeros_like(weights)
+        state["step"] += 1
+        mean, square = state["exp_avg"], state["exp_avg_sq"]
+        mean.lerp_(weights.grad, 1 - first)
+        square.mul_(second).addcmul_(weights.grad, weights.grad, value=1 - second)
+        count = state["step"].double()
+        size = (mean / (1 - first**count).float()).div_(
+            (square / (1 - second**count).float()).sqrt_().add_(group["eps"])
+        )
+        size.add_(weights, alpha=group["weight_decay"])
+        ratio = trust(weights.norm(), size.norm())
+        weights.sub_(size.mul_(ratio * group["lr"]))
+
+
+def trust(weights: torch.Tensor, step: torch.Tensor) -> torch.Tensor:
+    """How far to go along a step of this length: as far as the weights are long, where both are anything."""
+    return torch.where((weights > 0) & (step > 0), weights / step.clamp_min(1e-30), 1.0)

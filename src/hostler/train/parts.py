@@ -105,7 +105,7 @@ def assemble(config: Config, device: torch.device, ranks: TrainRanks) -> Trainin
     factor = schedule.factor(config.lr_schedule, length.total, config.warmup_steps)
     made = optimizer.build(config, model)
     average = Average(config.averaging, model) if config.averaging else None
-    trained = ranks.wrap(model, device, repeatable=config.deterministic)
+    trained = ranks.wrap(model, device, config)
     unrecorded = None
     if config.compile:
         recorded, bare = graph.wanted(config, device, ranks.count), trained
@@ -204,7 +204,7 @@ def _placed(data: Data, config: Config, device: torch.device) -> Data:
         return data
     arrays = [one for one in data.splits.values() if isinstance(one, Arrays)]
     free = torch.cuda.mem_get_info(device)[0] if device.type == "cuda" else 0
-    if config.data_on_device is None and sum(one.bytes for one in arrays) > ROOM * free:
+    if config.data_on_device is None and sum(array.bytes for array in arrays) > ROOM * free:
         return data
     last = config.channels_last and data.kind == IMAGES
     splits = {

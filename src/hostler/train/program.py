@@ -22,8 +22,8 @@ def asked(words: Sequence[str], folder: Handoff | None = None) -> Config:
     that shares this process."""
     if folder is None and (own := env.run_dir()) is not None:
         folder = Handoff(own)
-    given = (handoff.read(folder.params) if folder is not None else None) or {}
-    return configfile.from_words((*words, *configfile.restated(words, given)))
+    values = (handoff.read(folder.params) if folder is not None else None) or {}
+    return configfile.from_words((*words, *configfile.restated(words, values)))
 
 
 def elsewhere(words: Sequence[str], own: Callable[[SharedRun], Sequence[str]] | None = None) -> int | None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import torch
 import torch.distributed as dist
 
@@ -44,26 +46,40 @@ class TrainRanks:
         """How many of so many examples of a batch are this rank's."""
         return len(range(self.rank, whole, self.count))
 
-    def wrap(self, model: torch.nn.Module, device: torch.device, *, repeatable: bool) -> torch.nn.Module:
-        """Wraps a model so that it averages the gradients of all ranks. `repeatable`: it sums them
+    def wrap(self, model: torch.nn.Module, device: torch.device, config: Config) -> torch.nn.Module:
+        """Wraps a model so that it averages the gradients of all ranks. `deterministic`: it sums them
         in the same order in the first iteration of a process as in all others."""
         if self.count == 1:
             return model
-        return torch.nn.parallel.DistributedDataParallel(
-            model, [device] if device.type == "cuda" else None, find_unused_parameters=repeatable
+        made = torch.nn.parallel.DistributedDataParallel(
+            model, [device] if device.type == "cuda" else None, find_unused_parameters=config.deterministic
         )
+        if config.grad_exchange == "bf16":
+            made.register_comm_hook(self.count, _in_half)
+        return made
 
     def _together(self, value: int, how: dist.ReduceOp.RedOpType) -> int:
         if self.count == 1:
             return value
         kind = "cuda" if dist.get_backend() == "nccl" else "cpu"
-        found = torch.tensor(value, dtype=torch.long, device=kind)
-        dist.all_reduce(found, how)
-        return int(found)
+        tensor = torch.tensor(value, dtype=torch.long, device=kind)
+        dist.all_reduce(tensor, how)
+        return int(tensor)
 
     def close(self) -> None:
         if self.count > 1 and dist.is_initialized():
             dist.destroy_process_group()
+
+
+def _in_half(count: int, bucket: Any) -> Any:  # torch reads annotations, and takes none that are texts
+    """The mean of gradients of so many ranks, sent in bf16. Ranks may meet on a CPU, too, which torch's own
+    hook refuses."""
+    sent = bucket.buffer().to(torch.bfloat16).div_(count)
+    future = dist.all_reduce(sent, async_op=True).get_future()
+    return future.then(lambda done: bucket.buffer().copy_(done.value()[0]))
+
+
+del _in_half.__annotations__["bucket"], _in_half.__annotations__["return"]
 
 
 @dataclass(frozen=True)
@@ -82,7 +98,7 @@ def wanted(config: Config, devices: int) -> Wanted:
         return Wanted(1, f"multi_gpu: device {config.device} trains alone")
     if devices < 2:
         return Wanted(1, f"multi_gpu: {'one GPU is' if devices else 'no GPU is'} visible: one process trains")
-    count = max(one for one in divisors(config.batch_size) if one <= devices)
+    count = max(divisor for divisor in divisors(config.batch_size) if divisor <= devices)
     if count == devices:
         return Wanted(count, f"multi_gpu: {devices} devices are visible: a process trains on each")
     fewer = f"{count} of {devices} devices train: batch_size {config.batch_size} cannot be divided among more"
@@ -111,7 +127,9 @@ def trained(config: Config, *, asked: bool = True) -> int | None:
 def said(config: Config, together: TrainRanks) -> str:
     """A line for the log of a training: how many processes it has, and why not more."""
     if together.count > 1:
-        return f"{together.count} processes train together"
+        shared = _device_type(config) == "cuda" and _share_gpus()
+        how = f"; they share {torch.cuda.device_count()} GPU, and gradients go by the host" if shared else ""
+        return f"{together.count} processes train together{how}"
     found = wanted(config, visible())
     if found.count == 1:
         return found.said
@@ -130,7 +148,7 @@ def meet(config: Config) -> TrainRanks:
             f"batch_size {config.batch_size} cannot be divided among {count} ranks",
             hint=f"batch_size: {config.batch_size // count * count or count} can",
         )
-    dist.init_process_group("nccl" if _device_type(config) == "cuda" else "gloo")
+    dist.init_process_group("nccl" if _device_type(config) == "cuda" and not _share_gpus() else "gloo")
     return TrainRanks(rank, count)
 
 
@@ -138,9 +156,17 @@ def device_of(config: Config) -> torch.device:
     kind = _device_type(config)
     if kind != "cuda" or (config.device or "").startswith("cuda:"):
         return _usable(config.device or kind)
-    device = _usable(f"cuda:{env.local_rank() if config.multi_gpu else 0}")
+    number = env.local_rank() if config.multi_gpu else 0
+    number = number % torch.cuda.device_count() if _share_gpus() else number
+    device = _usable(f"cuda:{number}")
     torch.cuda.set_device(device)
     return device
+
+
+def _share_gpus() -> bool:
+    """Whether somebody counts more devices than there are GPUs. NCCL refuses processes that share one: they
+    meet on the host."""
+    return (env.devices() or 0) > torch.cuda.device_count() > 0
 
 
 def _usable(name: str) -> torch.device:

@@ -43,7 +43,7 @@ class Step:
         self._halves = config.on_out_of_memory == "halve"
         self.pieces = Pieces(config.grad_accum_steps)
         self.scaler = torch.amp.GradScaler(device.type, enabled=config.amp == "fp16")
-        self._parameters = [one for one in model.parameters() if one.requires_grad]
+        self._parameters = [parameter for parameter in model.parameters() if parameter.requires_grad]
         self._unrecorded = trained if unrecorded is None else unrecorded
         self.say: Callable[[str], None] = lambda text: None
         ours = device.type == "cuda" and not is_place(config.optim_alg)

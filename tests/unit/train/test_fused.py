@@ -12,7 +12,7 @@ import torch
 from hostler.errors import SpecError
 from hostler.train import loss, ranks
 from hostler.train.config import Config
-from hostler.train.fused import alike, layers, losses
+from hostler.train.fused import alike, convolutions, dropout, layers, losses, scaling
 from hostler.train.fused.group import Group
 from hostler.train.fused.ride import Saves
 from hostler.train.fused.together import FusedMember, together
@@ -94,7 +94,7 @@ def test_an_order_can_be_shared_by_seeds_that_differ() -> None:
     each_as_alone(BASE.but(seed_order=3), [{"seed_training": seed} for seed in (1, 2, 3)])
 
 
-@pytest.mark.parametrize("algorithm", ["adam", "adamw", "amsgrad", "amsgradw"])
+@pytest.mark.parametrize("algorithm", ["adam", "adamw", "amsgrad", "amsgradw", "lamb"])
 def test_adam_in_all_its_forms_ends_as_alone(algorithm: str) -> None:
     each_as_alone(BASE.but(optim_alg=algorithm, base_lr=1e-3), ADAM)
 
@@ -228,8 +228,6 @@ def test_the_loss_has_three_names_here_too() -> None:
     [
         ({"batch_size": 50}, "they differ in batch_size"),
         ({"model": "tiny/lenet"}, "they differ in model"),
-        ({"amp": "fp16"}, "fp16"),
-        ({"augment": ("flip",)}, "augmentation"),
         ({"train_length": 0}, "train_length is 0: nothing is trained"),
     ],
 )
@@ -285,9 +283,92 @@ def test_vector_targets_are_not_mistaken_for_members_targets(tmp_path: Path) -> 
         Group([base] * 2, CPU)
 
 
-def test_dropout_draws_other_numbers_and_keeps_a_model_alone() -> None:
-    with pytest.raises(SpecError, match="dropout"):
-        Group([BASE.but(model="tiny/wrn_10_1_0.3")] * 2, CPU)
+PICTURES = BASE.but(
+    dataset="synthetic/3x12x12_4_60",
+    model="tiny/lenet",
+    batch_size=20,
+    base_lr=0.02,
+    data_splits_map={"train": "train"},
+)
+
+
+@pytest.mark.parametrize("order", [{}, {"seed_training": 7}])
+@pytest.mark.parametrize(
+    "names", [("flip", "crop_2"), ("resizedcrop_0.3",), ("randaugment",), ("mixup_0.4",), ("cutmix", "mixup")]
+)
+def test_augmented_batches_train_each_member_as_alone(names: tuple[str, ...], order: dict[str, Any]) -> None:
+    base = PICTURES.but(augment=names, train_length=1)
+    each_as_alone(base, [{}, {"base_lr": 0.01, **order}, {"label_smoothing": 0.1}], tolerance=1e-5)
+
+
+def test_mixed_classes_with_square_loss_train_as_alone() -> None:
+    each_as_alone(PICTURES.but(augment=("mixup",), loss="mse", train_length=1), [{}, {"base_lr": 0.01}], 1e-5)
+
+
+def test_pieces_of_augmented_batches_train_as_alone() -> None:
+    each_as_alone(PICTURES.but(augment=("mixup",), grad_accum_steps=2, train_length=1), NUMBERS[:3], 1e-5)
+
+
+def test_scaled_losses_of_half_precision_train_as_alone() -> None:
+    base = BASE.but(amp="fp16", train_length=5, train_length_unit="step")
+    each_as_alone(base, [{}, {"base_lr": 0.01}, {"clip_grad_norm": 0.1}], tolerance=2e-3)
+
+
+def test_member_that_overflows_skips_its_step_alone() -> None:
+    def went(*rates: float) -> Group:
+        group = Group([BASE.but(amp="fp16", base_lr=rate) for rate in rates], CPU)
+        group._scale.scale[0] = 2.0**120  # type: ignore[union-attr]
+        group.stretch(0, 3)
+        return group
+
+    group, before = went(0.05, 0.02), Group([BASE] * 2, CPU)
+    assert distance(group.state(0)["model"], before.state(0)["model"]) == 0, "it has skipped all steps"
+    assert float(group._scale.scale[0]) == 2.0**117  # type: ignore[union-attr]
+    assert group.state(0)["optimizer"]["count"] == 0 and group.state(1)["optimizer"]["count"] == 3
+    assert distance(group.state(1)["model"], before.state(1)["model"]) > 0
+
+
+def test_scale_that_held_for_long_doubles(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(scaling, "PATIENCE", 2)
+    group = Group([BASE.but(amp="fp16")] * 2, CPU)
+    group.stretch(0, 4)
+    assert group._scale.scale.tolist() == [scaling.FIRST * 4] * 2  # type: ignore[union-attr]
+
+
+DROPS = PICTURES.but(model="tiny/wrn_10_1_0.3", dataset="synthetic/3x8x8_4_60")
+
+
+def test_dropout_of_a_member_depends_on_its_seed_alone() -> None:
+    def weights(*seeds: int) -> list[Weights]:
+        configs = [DROPS.but(seed_training=seed, train_length=1) for seed in seeds]
+        return [member.weights for member in trained(configs)]
+
+    first, second, third = weights(1, 2, 3)
+    other, again = weights(9, 2)
+    assert distance(again, second) < 1e-5, "the same numbers beside others, at another place"
+    assert distance(first, second) > 1e-4 and distance(other, third) > 1e-4
+
+
+def test_dropout_of_nothing_trains_as_alone() -> None:
+    base = DROPS.but(model="tiny/wrn_10_1_0.0", train_length=2, train_length_unit="step")
+    each_as_alone(base, [{}, {"base_lr": 0.01}], 1e-4)
+
+
+@pytest.mark.parametrize("kind", [torch.nn.Dropout, torch.nn.Dropout2d])
+def test_dropout_keeps_its_share_and_the_mean(kind: Any) -> None:
+    made = dropout.swapped(torch.nn.Sequential(kind(0.25)))
+    made[0].key.fill_(12345)
+    x = torch.ones(100, 64, 4, 4)
+    found = made.train()(x)
+    assert found.unique().tolist() == pytest.approx([0.0, 4 / 3])
+    assert float((found == 0).float().mean()) == pytest.approx(0.25, abs=0.03)
+    whole = (found == found[:, :, :1, :1]).all()
+    assert bool(whole) == (kind is torch.nn.Dropout2d), "whole channels, or each number"
+    assert torch.equal(made.eval()(x), x)
+
+
+def test_pictures_with_channels_last_train_as_alone() -> None:
+    each_as_alone(PICTURES.but(channels_last=True, train_length=1), NUMBERS[:3], 1e-5)
 
 
 def test_rows_of_pixels_give_the_convolution_and_its_gradients() -> None:
@@ -295,13 +376,31 @@ def test_rows_of_pixels_give_the_convolution_and_its_gradients() -> None:
     x = torch.randn(2, 3, 2, 6, 7, dtype=torch.float64, generator=chance, requires_grad=True)
     weight = torch.randn(2, 4, 2, 3, 5, dtype=torch.float64, generator=chance, requires_grad=True)
     bias = torch.randn(2, 4, dtype=torch.float64, generator=chance, requires_grad=True)
-    ours = layers.conv(x, weight, bias, (1, 2))
+    ours = convolutions.conv(x, weight, bias, (1, 2))
     theirs = layers.apart(
         torch.nn.functional.conv2d(
             layers.beside(x), weight.flatten(0, 1), bias.flatten(), padding=(1, 2), groups=2
         ),
         2,
     )
+    assert torch.allclose(ours, theirs)
+    back = torch.randn(ours.shape, dtype=torch.float64, generator=chance)
+    for one, other in zip(
+        torch.autograd.grad(ours, [x, weight, bias], back),
+        torch.autograd.grad(theirs, [x, weight, bias], back),
+        strict=True,
+    ):
+        assert torch.allclose(one, other)
+
+
+def test_rows_of_everybodys_pixels_give_each_members_convolution() -> None:
+    chance = torch.Generator().manual_seed(0)
+    x = torch.randn(3, 2, 6, 7, dtype=torch.float64, generator=chance, requires_grad=True)
+    weight = torch.randn(2, 4, 2, 3, 5, dtype=torch.float64, generator=chance, requires_grad=True)
+    bias = torch.randn(2, 4, dtype=torch.float64, generator=chance, requires_grad=True)
+    ours = convolutions.conv(x, weight, bias, (1, 2))
+    theirs = torch.nn.functional.conv2d(x, weight.flatten(0, 1), bias.flatten(), padding=(1, 2))
+    theirs = layers.apart(theirs, 2)
     assert torch.allclose(ours, theirs)
     back = torch.randn(ours.shape, dtype=torch.float64, generator=chance)
     for one, other in zip(

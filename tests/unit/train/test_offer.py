@@ -59,13 +59,30 @@ def test_of_a_grid_with_shapes_each_shape_is_a_group(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("config", "why"),
     [
-        ("amp: fp16\n", "fp16"),
-        ("augment: [flip]\n", "augmentation"),
+        ("loss: mine.py:loss\n", "loss: mine.py:loss is a user's"),
+        ("optim_alg: mine.py:Own\n", "optim_alg: mine.py:Own is a user's"),
+        ("train_length: 0\n", "nothing is trained"),
     ],
 )
 def test_what_the_config_forbids_is_the_reason(tmp_path: Path, config: str, why: str) -> None:
     job, text = said(tmp_path, RATES, config=config)
     assert job.together.limit == 1 and text.startswith("trained one by one: ") and why in text
+
+
+@pytest.mark.parametrize(
+    "config",
+    [
+        "augment: [flip, crop, randaugment, mixup, cutmix]\n",
+        "amp: fp16\n",
+        "amp: bf16\nchannels_last: true\n",
+        "model: tiny/wrn_16_4_0.3\n",
+        "grad_accum_steps: 4\noptim_alg: adamw\nearly_stopping_patience: 2\n",
+    ],
+)
+def test_grids_of_usual_picture_trainings_go_together(tmp_path: Path, config: str) -> None:
+    grid = "{base_lr: [0.1, 0.2], weight_decay: [0, 0.01], label_smoothing: [0, 0.1]}"
+    job, text = said(tmp_path, grid, config=config)
+    assert limit_of(job, 0) == 128 and "8 of 8 runs" in text
 
 
 def test_runs_on_several_gpus_each_do_not_share_a_process(tmp_path: Path) -> None:
@@ -77,10 +94,10 @@ def test_runs_on_several_gpus_each_do_not_share_a_process(tmp_path: Path) -> Non
 
 
 def test_of_some_that_cannot_the_others_still_go_together(tmp_path: Path) -> None:
-    job, text = said(tmp_path, "{base_lr: [0.1, 0.2], amp: [null, fp16]}")
+    job, text = said(tmp_path, "{base_lr: [0.1, 0.2], optim_alg: [sgd, 'mine.py:Own']}")
     limits = [limit_of(job, index) for index in range(4)]
     assert sorted(limits) == [1, 1, 128, 128]
-    assert "2 of 4 runs" in text and "one by one: amp: fp16" in text
+    assert "2 of 4 runs" in text and "one by one: optim_alg: mine.py:Own" in text
 
 
 def test_averages_of_the_weights_are_among_the_numbers(tmp_path: Path) -> None:
@@ -144,8 +161,10 @@ def test_a_search_that_learns_goes_together_only_if_asked(tmp_path: Path) -> Non
     assert job.together.limit == 1 and "a search learns from each run" in text
     job, text = said(tmp_path, space, f"{more}together: 4\n")
     assert job.together.limit == 4 and job.together.asked and "4 configurations are asked for" in text
-    _, text = said(tmp_path, "{base_lr: {min: 0.01, max: 1.0}, amp: [null, fp16]}", f"{more}together: 4\n")
-    assert text == "trained one by one: the search sets amp"
+    _, text = said(
+        tmp_path, "{base_lr: {min: 0.01, max: 1.0}, optim_alg: [sgd, adam]}", f"{more}together: 4\n"
+    )
+    assert text == "trained one by one: the search sets optim_alg"
 
 
 def test_a_config_that_cannot_be_is_refused_with_its_place(tmp_path: Path) -> None:

@@ -285,13 +285,6 @@ def test_group_is_not_made_as_wide_after_memory_ran_out(
     assert all(distance(after.weights(n), alone(RATES[n])) < TOLERANCE for n in (0, 1))
 
 
-def test_model_that_cannot_be_stacked_returns_with_the_reason(tmp_path: Path) -> None:
-    cabin = Cabin(tmp_path, [BASE.but(model="tiny/wrn_10_1_0.3", base_lr=rate) for rate in (0.1, 0.2)])
-    cabin.train()
-    assert [cabin.left(n)["apart"]["limit"] for n in (0, 1)] == [1, 1]
-    assert "dropout" in cabin.said(1)
-
-
 NETS = """
 import torch
 
@@ -322,10 +315,39 @@ class Unsaved(torch.nn.Module):
 
     def forward(self, x):
         return self.last(x.flatten(1) * self.scale)
+
+def drops(config, data):
+    return torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(64, 32), torch.nn.ReLU(),
+                               torch.nn.Dropout(0.5), torch.nn.Linear(32, 10))
+
+def alpha(config, data):
+    return torch.nn.Sequential(torch.nn.Flatten(), torch.nn.AlphaDropout(0.5), torch.nn.Linear(64, 10))
 """
 
 
-@pytest.mark.parametrize(("model", "why"), [("Tied", "two names"), ("Looks", "data-dependent control flow")])
+def test_killed_group_that_draws_and_scales_goes_on_exactly(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "nets.py").write_text(NETS)
+    more = {"model": f"{tmp_path / 'nets.py'}:drops", "augment": ("mixup",), "amp": "fp16"}
+    length = {"train_length": 12, "train_length_unit": "step", "steps_per_epoch": 5}
+    configs = [BASE.but(**more, **length, seed_training=seed) for seed in (1, 2, 3)]
+    whole, broken = Cabin(tmp_path / "whole", configs), Cabin(tmp_path / "broken", configs)
+    whole.train()
+    with monkeypatch.context() as patch:
+        killed_at(patch, Group, "stretch", 3)
+        with pytest.raises(Killed):
+            broken.train()
+    after = broken.again()
+    after.train()
+    assert same(whole, after, 0, 1, 2)
+    assert distance(whole.weights(0), whole.weights(1)) > 0
+
+
+@pytest.mark.parametrize(
+    ("model", "why"),
+    [("Tied", "two names"), ("Looks", "data-dependent control flow"), ("alpha", "drops in a way")],
+)
 def test_own_model_that_cannot_be_stacked_goes_one_by_one(tmp_path: Path, model: str, why: str) -> None:
     (tmp_path / "nets.py").write_text(NETS)
     base = BASE.but(model=f"{tmp_path / 'nets.py'}:{model}")

@@ -79,6 +79,35 @@ def test_an_algorithm_steps_as_torch_does(alg: str, kind: Any, more: dict[str, A
     assert close(wanted, stepped(model(), 3, optim_alg=alg, **given))
 
 
+def test_lamb_steps_as_far_as_each_parameter_is_long() -> None:
+    net, means, squares = model(), list[torch.Tensor](), list[torch.Tensor]()
+    chance = torch.Generator().manual_seed(1)
+    x, y = torch.randn(10, 5, generator=chance), torch.arange(10) % 3
+    for step in range(1, 4):
+        net.zero_grad()
+        torch.nn.functional.cross_entropy(net(x), y).backward()
+        with torch.no_grad():
+            for place, one in enumerate(net.parameters()):
+                assert one.grad is not None
+                if step == 1:
+                    means.append(torch.zeros_like(one))
+                    squares.append(torch.zeros_like(one))
+                means[place] = 0.8 * means[place] + 0.2 * one.grad
+                squares[place] = 0.95 * squares[place] + 0.05 * one.grad**2
+                root = (squares[place] / (1 - 0.95**step)).sqrt() + 1e-6
+                size = means[place] / (1 - 0.8**step) / root + 0.1 * one
+                one -= 0.01 * one.norm() / size.norm() * size
+    given = {"weight_decay": 0.1, "weight_decay_biases": 0.1, "momentum": "0.8,0.95", "base_lr": 0.01}
+    found = stepped(model(), 3, optim_alg="lamb", ada_eps=1e-6, **given)
+    assert close([one.detach() for one in net.parameters()], found)
+
+
+def test_parameter_of_zeros_is_moved_by_lamb() -> None:
+    net = torch.nn.Linear(5, 3)
+    torch.nn.init.zeros_(net.weight)
+    assert float(stepped(net, optim_alg="lamb", base_lr=0.1)[0].abs().max()) > 0
+
+
 def test_both_betas_may_be_given() -> None:
     made = optimizer.build(Config(optim_alg="adam", momentum="0.8,0.95"), model())
     assert made.param_groups[0]["betas"] == (0.8, 0.95)

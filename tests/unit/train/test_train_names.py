@@ -46,7 +46,7 @@ def test_a_dataset_that_is_not_there_is_said(changed: dict[str, str], said: str)
         ({"model": "tiny/lenett"}, "no model named tiny/lenett .did you mean 'tiny/lenet'"),
         ({"model": "tiny/restnet_18"}, "did you mean 'tiny/resnet_18'"),
         ({"model": "tiny/quux"}, "tiny/lenet, tiny/vgg_16"),
-        ({"model_pretrained": True}, "no pretrained weights of tiny/lenet"),
+        ({"model_pretrained": True}, "tiny/lenet has no pretrained weights"),
         ({"model_options": {"depth": 3}}, "tiny/lenet has no model_options"),
     ],
 )

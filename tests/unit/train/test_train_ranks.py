@@ -5,6 +5,7 @@ import torch
 
 from hostler.errors import MachineError, SpecError, UsageError
 from hostler.sdk.params import defaults
+from hostler.train import ranks
 from hostler.train.config import Config
 from hostler.train.data.feed import Share
 from hostler.train.evaluation import ScoreMeter
@@ -62,6 +63,19 @@ def test_visible_devices_are_those_that_the_user_counts(monkeypatch: pytest.Monk
         visible()
     monkeypatch.delenv("HOSTLER_DEVICES")
     assert visible() == (torch.cuda.device_count() if torch.cuda.is_available() else 0)
+
+
+def test_only_who_counts_more_devices_than_gpus_shares_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: 1)
+    monkeypatch.setattr(ranks, "_usable", lambda name: name)
+    monkeypatch.setattr(torch.cuda, "set_device", lambda device: None)
+    monkeypatch.setenv("LOCAL_RANK", "1")
+    assert device_of(Config(device="cuda")) == "cuda:1", "which will say that there is none"
+    monkeypatch.setenv("HOSTLER_DEVICES", "2")
+    assert device_of(Config(device="cuda")) == "cuda:0"
+    assert "they share 1 GPU" in said(Config(device="cuda"), TrainRanks(1, 2))
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: 2)
+    assert said(Config(device="cuda"), TrainRanks(1, 2)) == "2 processes train together"
 
 
 def test_who_did_not_ask_for_devices_is_not_told(

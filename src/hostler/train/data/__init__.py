@@ -4,6 +4,7 @@ sources.py           data sets by the first word of their name
 split.py             examples of one split
 order.py             examples of each step
 feed.py              batches on the device
+chance.py            random numbers of several trainings at once
 augment.py           random changes of batches
 randaugment.py       RandAugment
 pictures.py          pictures of one shape as bytes

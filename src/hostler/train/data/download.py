@@ -30,7 +30,7 @@ class _CutShort(OSError):
 
 def fetch(url: str, path: Path, pause: Callable[[float], None] = time.sleep) -> bool:
     """Bring a file to its place; False if the server has none at this address."""
-    for left in reversed(range(TRIES)):
+    for number in reversed(range(TRIES)):
         try:
             return _fetch(url, path)
         except urllib.error.HTTPError as error:
@@ -39,7 +39,7 @@ def fetch(url: str, path: Path, pause: Callable[[float], None] = time.sleep) -> 
             problem: Exception = error
         except (OSError, http.client.HTTPException) as error:
             problem = error
-        if left:
+        if number:
             pause(PAUSE)
     hint = f"the same command goes on where it broke; or put the file at {path}"
     raise MissingError(f"{url} cannot be fetched: {problem}", hint=hint)
@@ -78,5 +78,5 @@ def _fetch(url: str, path: Path) -> bool:
 
 
 def _length(answer: http.client.HTTPResponse) -> int | None:
-    told = answer.headers.get("Content-Length", "")
-    return int(told) if told.isdigit() else None
+    content_length = answer.headers.get("Content-Length", "")
+    return int(content_length) if content_length.isdigit() else None

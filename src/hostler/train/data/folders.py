@@ -22,7 +22,7 @@ def load(config: Config, name: str) -> Data:
     root = next((p for p in (Path(config.data_dir, name), Path(name)) if p.is_dir()), None)
     if root is None:
         parent = Path(config.data_dir, name).parent
-        near = [one.name for one in parent.glob("*") if one.is_dir()] if parent.is_dir() else []
+        near = [path.name for path in parent.glob("*") if path.is_dir()] if parent.is_dir() else []
         hint = did_you_mean(Path(name).name, near, "folder/PATH, in data_dir, with a folder for each split")
         raise MissingError(f"folder {Path(config.data_dir, name)} does not exist", hint=hint)
     places = {ours: _split(root, theirs) for ours, theirs in wanted(config).items()}
@@ -69,12 +69,12 @@ def _split(root: Path, name: str) -> Path:
 
 
 def _folders(place: Path) -> list[str]:
-    return sorted(one.name for one in place.iterdir() if one.is_dir() and not one.name.startswith("."))
+    return sorted(path.name for path in place.iterdir() if path.is_dir() and not path.name.startswith("."))
 
 
 def _pictures(place: Path) -> list[Path]:
-    found = [p for p in place.rglob("*") if p.suffix.lower() in ENDS and not p.name.startswith(".")]
-    return sorted(p for p in found if p.is_file())
+    paths = [p for p in place.rglob("*") if p.suffix.lower() in ENDS and not p.name.startswith(".")]
+    return sorted(p for p in paths if p.is_file())
 
 
 def _listed(root: Path) -> str:

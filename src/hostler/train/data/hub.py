@@ -119,26 +119,26 @@ def _first(error: BaseException) -> str:
 def _files(path: Path, config: Config) -> tuple[str, dict[str, str]]:
     """The reader, and a file for each split: `<split>.csv` and the like of a folder, or the one file."""
     if path.is_file():
-        found = {"train": path}
+        paths = {"train": path}
     else:
-        found = {one.stem: one for one in sorted(path.iterdir()) if one.suffix[1:] in FORMATS}
-    if not found:
+        paths = {one.stem: one for one in sorted(path.iterdir()) if one.suffix[1:] in FORMATS}
+    if not paths:
         known = ", ".join(FORMATS)
         raise SpecError(f"{path} holds no data set", hint=f"save_to_disk, or <split>.EXT with {known}")
-    ends = {one.suffix[1:] for one in found.values()}
+    ends = {one.suffix[1:] for one in paths.values()}
     kinds = {FORMATS.get(end, "") for end in ends}
     if len(kinds) > 1 or "" in kinds:
         raise SpecError(
             f"{path}: files of the kinds {', '.join(sorted(ends))}", hint="one kind for all splits"
         )
-    return kinds.pop(), {name: str(one) for name, one in found.items()}
+    return kinds.pop(), {name: str(one) for name, one in paths.items()}
 
 
 def _inputs(features: Mapping[str, Any], config: Config) -> list[str]:
     strings = [
         name for name, kind in features.items() if getattr(kind, "dtype", None) in ("string", "large_string")
     ]
-    asked = [one.strip() for one in config.data_input.split(",")] if config.data_input else []
+    asked = [word.strip() for word in config.data_input.split(",")] if config.data_input else []
     for one in asked:
         if one not in features:
             raise SpecError(
@@ -148,11 +148,11 @@ def _inputs(features: Mapping[str, Any], config: Config) -> list[str]:
         return asked
     if not strings:
         raise SpecError(f"{config.dataset} has neither pictures nor texts", hint=", ".join(features))
-    return [next((one for one in TEXTS if one in strings), strings[0])]
+    return [next((text for text in TEXTS if text in strings), strings[0])]
 
 
 def _texts(rows: Any, columns: list[str]) -> list[str]:
-    return ["\n".join(map(str, parts)) for parts in zip(*(rows[one] for one in columns), strict=True)]
+    return ["\n".join(map(str, parts)) for parts in zip(*(rows[column] for column in columns), strict=True)]
 
 
 def _label(features: Mapping[str, Any], config: Config) -> str:
@@ -162,7 +162,7 @@ def _label(features: Mapping[str, Any], config: Config) -> str:
             raise SpecError(f"{config.dataset} has no column {config.data_target!r}", hint)
         return config.data_target
     marked = [name for name, kind in features.items() if type(kind).__name__ == "ClassLabel"]
-    found = [*(one for one in LABELS if one in features), *marked]
+    found = [*(label for label in LABELS if label in features), *marked]
     if not found:
         raise SpecError(
             f"{config.dataset} has no column of classes",
@@ -176,7 +176,7 @@ def _targets(
 ) -> tuple[dict[str, torch.Tensor], tuple[str, ...]]:
     """Numbers by split, and the names of the classes; of real numbers no names."""
     columns = {name: list(one[label]) for name, one in splits.items()}
-    every = [value for one in columns.values() for value in one]
+    every = [value for column in columns.values() for value in column]
     if any(value is None for value in every) or not every:
         raise DamagedError(f"{config.dataset} has examples without {label}")
     if all(isinstance(value, float) for value in every):
@@ -187,7 +187,7 @@ def _targets(
         number = {value: place for place, value in enumerate(known)}
         columns = {name: [number[value] for value in one] for name, one in columns.items()}
         names = [str(value) for value in known]
-    if any(value < 0 for one in columns.values() for value in one):
+    if any(value < 0 for column in columns.values() for value in column):
         raise SpecError(f"{config.dataset}: a split has examples without a class", hint="null leaves one out")
     return {name: torch.tensor(one, dtype=torch.long) for name, one in columns.items()}, tuple(names)
 
@@ -236,7 +236,7 @@ class Tokenizer:
             raise MissingError(f"no tokenizer named {name!r}: {first}", hint="tokenizer: a folder") from None
         self.size = len(self._inside)
         marks = (self._inside.eos_token_id, self._inside.sep_token_id, self._inside.pad_token_id)
-        self.end = next((one for one in marks if one is not None), self.size - 1)
+        self.end = next((mark for mark in marks if mark is not None), self.size - 1)
         pad = self._inside.pad_token_id
         self.padding = self.end if pad is None else pad
 

@@ -62,20 +62,20 @@ class _SparseRows:
 
 def load(config: Config, name: str) -> Data:
     rows = {ours: _read(_file(config, name, theirs)) for ours, theirs in wanted(config).items()}
-    width = max(one.width for one in rows.values())
+    width = max(row.width for row in rows.values())
     _check_room([*rows.values()], width)
-    labels = sorted({label for one in rows.values() for label in one.targets})
+    labels = sorted({label for row in rows.values() for label in row.targets})
     classes = labels if len(labels) <= 1000 and all(label.is_integer() for label in labels) else []
-    splits = {ours: _arrays(one, width, classes) for ours, one in rows.items()}
+    splits = {ours: _arrays(sparse_rows, width, classes) for ours, sparse_rows in rows.items()}
     return Data(splits, (width,), len(classes), VECTORS, classes=tuple(f"{label:g}" for label in classes))
 
 
 def _check_room(rows: list[_SparseRows], width: int) -> None:
     """Examples are kept as whole rows: one wrong index would make all of them as wide."""
-    count = sum(len(one.targets) for one in rows)
+    count = sum(len(row.targets) for row in rows)
     room = ROOM * os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     if count * width * 4 > room:
-        wide = next(one for one in rows if one.width == width)
+        wide = next(row for row in rows if row.width == width)
         raise SpecError(
             f"{wide.path}:{wide.widest} has the index {width}: {count} examples so wide do not fit in memory",
             hint="is it an index? Examples are kept as whole rows",
@@ -93,18 +93,18 @@ def _arrays(rows: _SparseRows, width: int, classes: list[float]) -> Arrays:
 
 
 def _read(path: Path) -> _SparseRows:
-    found, count = _SparseRows(path), 0
+    rows, count = _SparseRows(path), 0
     try:
         with _opened(path) as lines:
             for count, line in enumerate(lines, 1):
-                found.add(line, count)
+                rows.add(line, count)
     except UnicodeDecodeError:
         raise DamagedError(f"{path} is not a libsvm file: after line {count} it is not text") from None
     except ValueError:
         raise DamagedError(f"{path}:{count} is not a line of a libsvm file") from None
     except (OSError, EOFError, lzma.LZMAError) as error:
         raise DamagedError(f"{path} cannot be read: {error}") from None
-    return found
+    return rows
 
 
 def _opened(path: Path) -> IO[str]:
@@ -123,11 +123,11 @@ def _number(text: str) -> float:
 def _file(config: Config, name: str, split: str) -> Path:
     folder = Path(config.data_dir)
     addresses = _addresses(name, split)
-    found = _there(folder, name, split)
-    if found is None and config.data_download:
-        found = _fetched(folder, name, split, addresses)
-    if found is not None:
-        return found
+    path = _there(folder, name, split)
+    if path is None and config.data_download:
+        path = _fetched(folder, name, split, addresses)
+    if path is not None:
+        return path
     wanted = folder / PurePosixPath(addresses[0]).name
     near = [one.name for one in folder.glob("*")] if folder.is_dir() else []
     if not config.data_download:
@@ -176,9 +176,9 @@ def _stem(address: str) -> str:
 def _fetched(folder: Path, name: str, split: str, addresses: list[str]) -> Path | None:
     lock = PurePosixPath(_stem(addresses[0])).name
     with alone(folder / f".{lock}.lock"):
-        found = _there(folder, name, split)  # by whoever was first
-        if found is not None:
-            return found
+        path = _there(folder, name, split)  # by whoever was first
+        if path is not None:
+            return path
         for address in addresses:
             place = folder / PurePosixPath(address).name
             if fetch(f"{SITE}/{address}", place):

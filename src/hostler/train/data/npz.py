@@ -46,11 +46,11 @@ def load(config: Config, name: str) -> Data:
 def of(splits: Mapping[str, Arrays]) -> Data:
     """Data of arrays: whole-number targets are classes, four axes are pictures."""
     first = next(iter(splits.values()))
-    for name, one in splits.items():
-        if not len(one):
+    for name, arrays in splits.items():
+        if not len(arrays):
             raise SpecError(f"split {name!r} has no examples")
-        if len(one.x) != len(one.y):
-            raise SpecError(f"split {name!r} has {len(one.x)} inputs and {len(one.y)} targets")
+        if len(arrays.x) != len(arrays.y):
+            raise SpecError(f"split {name!r} has {len(arrays.x)} inputs and {len(arrays.y)} targets")
     shapes = {name: tuple(one.x.shape[1:]) for name, one in splits.items()}
     if len(set(shapes.values())) > 1:
         raise SpecError(f"splits of different shapes: {shapes}")

@@ -11,14 +11,14 @@ import torch
 
 from hostler.frozen import dataclass
 
-_MIX = 0x9E3779B97F4A7C15
+MIX = 0x9E3779B97F4A7C15
 
 
 def mixed(*numbers: int) -> int:
     """A seed made of several numbers."""
     found = 0
     for number in numbers:
-        found = ((found ^ (number + 1)) * _MIX + 0x632BE59BD9B4E019) % 2**63
+        found = ((found ^ (number + 1)) * MIX + 0x632BE59BD9B4E019) % 2**63
         found ^= found >> 29
     return found
 

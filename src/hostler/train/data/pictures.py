@@ -37,8 +37,8 @@ class PictureShape:
 
 def build(splits: Mapping[str, Items], classes: tuple[str, ...], config: Config) -> Data:
     """Data of splits whose examples are (picture of PIL, class)."""
-    for name, one in splits.items():
-        if not len(one):
+    for name, items in splits.items():
+        if not len(items):
             raise SpecError(f"split {name!r} of {config.dataset} has no examples")
     shape = _shape(splits["train"], config)
     small = sum(len(one) for one in splits.values()) * shape.bytes <= MEMORY

@@ -12,13 +12,15 @@ from collections.abc import Callable, Sequence
 import torch
 import torch.nn.functional as F
 
+from hostler.train.data.chance import Chance
+
 COUNT, STRENGTH, MOST = 2, 9.0, 30.0
 SLANT, MOVE, TURN, LIGHT = 0.3, 0.45, 30.0, 0.9  # at the greatest strength; turns in degrees
 _GRAY = (0.299, 0.587, 0.114)
 
 # pictures in [0, 1], and a strength in [-1, 1] for each
 Operation = Callable[[torch.Tensor, torch.Tensor], torch.Tensor]
-Change = Callable[[torch.Tensor, torch.Tensor, torch.Generator], tuple[torch.Tensor, torch.Tensor]]
+Change = Callable[[torch.Tensor, torch.Tensor, Chance], tuple[torch.Tensor, torch.Tensor]]
 
 
 def change(numbers: Sequence[float], pixels: tuple[float, float] | None) -> Change:
@@ -26,15 +28,14 @@ def change(numbers: Sequence[float], pixels: tuple[float, float] | None) -> Chan
     count = int(numbers[0]) if numbers else COUNT
     part = min(numbers[1] if len(numbers) > 1 else STRENGTH, MOST) / MOST
 
-    def changed(
-        x: torch.Tensor, y: torch.Tensor, chance: torch.Generator
-    ) -> tuple[torch.Tensor, torch.Tensor]:
-        low, span = _range(x, pixels)
-        unit = ((x - low) / span).clamp(0, 1)
-        draws = torch.Generator().manual_seed(chance.initial_seed())
+    def changed(x: torch.Tensor, y: torch.Tensor, chance: Chance) -> tuple[torch.Tensor, torch.Tensor]:
+        every = x.flatten(0, 1)
+        low, span = _range(every, pixels)
+        unit = ((every - low) / span).clamp(0, 1)
+        draws = chance.on_host
         for _ in range(count):
-            unit = _round(unit, part, draws)
-        return unit * span + low, y
+            unit = _round(unit, part, draws, x.shape[1])
+        return (unit * span + low).view(x.shape), y
 
     return changed
 
@@ -48,9 +49,10 @@ def _range(
     return low, (x.amax((1, 2, 3), keepdim=True) - low).clamp_min(1e-6)
 
 
-def _round(x: torch.Tensor, part: float, draws: torch.Generator) -> torch.Tensor:
-    chosen = torch.randint(len(OPERATIONS), (len(x),), generator=draws)
-    signs = torch.randint(2, (len(x),), generator=draws) * 2 - 1
+def _round(x: torch.Tensor, part: float, draws: Chance, batch: int) -> torch.Tensor:
+    """`batch`: pictures of each member."""
+    chosen = draws.whole(len(OPERATIONS), batch).flatten()
+    signs = draws.whole(2, batch).flatten() * 2 - 1
     order = chosen.argsort(stable=True)
     there, turned = _sent(torch.stack([order, signs[order]]), x.device)
     out, first = x.clone(), 0
@@ -149,8 +151,8 @@ def _translate_y(x: torch.Tensor, strength: torch.Tensor) -> torch.Tensor:
 
 def _moved(x: torch.Tensor, **given: torch.Tensor) -> torch.Tensor:
     """By the map [[a, b, e], [c, d, f]] of places; what comes from outside is half bright."""
-    one, none = torch.ones(len(x), device=x.device, dtype=x.dtype), x.new_zeros(len(x))
-    usual = {"a": one, "b": none, "e": none, "c": none, "d": one, "f": none}
+    tensor, none = torch.ones(len(x), device=x.device, dtype=x.dtype), x.new_zeros(len(x))
+    usual = {"a": tensor, "b": none, "e": none, "c": none, "d": tensor, "f": none}
     rows = [given.get(name, value) for name, value in usual.items()]
     grid = F.affine_grid(torch.stack(rows, 1).reshape(-1, 2, 3), list(x.shape), align_corners=False)
     return F.grid_sample(x - 0.5, grid, align_corners=False) + 0.5

@@ -72,18 +72,18 @@ def _other(data: Data, name: str, text: str, config: Config) -> Arrays | Items:
     shape = {"model_input_shape": data.input_shape} if data.kind == IMAGES else {}
     asked = config.but(dataset=dataset, data_splits_map={"train": split or "test"}, eval_datasets={}, **shape)
     found = _dataset(asked)
-    there = found.splits["train"]
+    train = found.splits["train"]
     if (found.kind, found.classes or found.n_classes) != (data.kind, data.classes or data.n_classes):
         raise SpecError(f"eval_datasets: {name}: {dataset} has other classes than {config.dataset}")
-    if data.kind == VECTORS and isinstance(there, Arrays) and found.input_shape < data.input_shape:
-        return Arrays(F.pad(there.x, (0, data.input_shape[0] - found.input_shape[0])), there.y)
+    if data.kind == VECTORS and isinstance(train, Arrays) and found.input_shape < data.input_shape:
+        return Arrays(F.pad(train.x, (0, data.input_shape[0] - found.input_shape[0])), train.y)
     if found.input_shape != data.input_shape or found.prepare is not data.prepare:
         shapes = f"{list(found.input_shape)}, not {list(data.input_shape)}"
         raise SpecError(
             f"eval_datasets: {name}: examples of {dataset} are of the shape {shapes}",
             hint="image_size: the side that all pictures are scaled to",
         )
-    return there
+    return train
 
 
 def _from_same_source(dataset: str, beside: str) -> str:

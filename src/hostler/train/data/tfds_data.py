@@ -73,7 +73,9 @@ class TfRecords:
 def _opened(builder: Any, split: str, config: Config) -> Any:
     if builder.info.file_format and builder.info.file_format.value == "tfrecord":
         parts = builder.info.splits[split].file_instructions
-        shards = [Shard(Path(one.filename), one.skip, one.take if one.take >= 0 else None) for one in parts]
+        shards = [
+            Shard(Path(part.filename), part.skip, part.take if part.take >= 0 else None) for part in parts
+        ]
         return TfRecords(tfrecord.index(shards), builder.info.features)
     try:
         return builder.as_data_source(split=split)
@@ -87,9 +89,9 @@ def _opened(builder: Any, split: str, config: Config) -> Any:
 def _builder(tfds: Any, name: str, config: Config) -> Any:
     """The builder of the data in data_dir; the first process prepares them if they are missing."""
     with alone(Path(config.data_dir, _LOCK)):
-        found = _prepared(config, name)
-        if found is not None:
-            return tfds.builder_from_directory(str(found))
+        path = _prepared(config, name)
+        if path is not None:
+            return tfds.builder_from_directory(str(path))
         builder = _known(tfds, name, config)
         if not config.data_download:
             raise MissingError(
@@ -101,9 +103,9 @@ def _builder(tfds: Any, name: str, config: Config) -> Any:
 
 def _prepared(config: Config, name: str) -> Path | None:
     """The newest version of a set: the folders that hold one have this file."""
-    found = [one.parent for one in Path(config.data_dir, name).rglob("dataset_info.json")]
-    found = [one for one in found if not one.name.startswith("incomplete")]
-    return max(found, key=lambda one: [int(n) for n in re.findall(r"\d+", one.name)], default=None)
+    paths = [one.parent for one in Path(config.data_dir, name).rglob("dataset_info.json")]
+    paths = [one for one in paths if not one.name.startswith("incomplete")]
+    return max(paths, key=lambda one: [int(n) for n in re.findall(r"\d+", one.name)], default=None)
 
 
 def _known(tfds: Any, name: str, config: Config) -> Any:
@@ -145,9 +147,9 @@ def _keys(builder: Any, config: Config) -> tuple[str, str]:
     features = dict(builder.info.features)
     for key, kind in ((image, "Image"), (label, "ClassLabel")):
         if key not in features or type(features[key]).__name__ != kind:
-            said = ", ".join(f"{name} ({type(one).__name__})" for name, one in features.items())
+            text = ", ".join(f"{name} ({type(one).__name__})" for name, one in features.items())
             raise SpecError(
-                f"{config.dataset} has no {kind} {key!r}", hint=f"data_input, data_target: it has {said}"
+                f"{config.dataset} has no {kind} {key!r}", hint=f"data_input, data_target: it has {text}"
             )
     return str(image), str(label)
 

@@ -32,7 +32,7 @@ def load(config: Config, name: str) -> Data:
         raise SpecError(f"torchvision has no data set {word!r}", hint)
     kind = known[_plain(word)]
     options = {ours: _options(kind, theirs, variant) for ours, theirs in wanted(config).items()}
-    sets = {ours: _opened(kind, given, config) for ours, given in options.items()}
+    sets = {ours: _opened(kind, values, config) for ours, values in options.items()}
     classes = _named(sets["train"])
     arrays = {ours: _arrays(one) for ours, one in sets.items()}
     whole = {ours: one for ours, one in arrays.items() if one is not None}
@@ -46,7 +46,7 @@ def load(config: Config, name: str) -> Data:
 
 def _classes(module: Any) -> dict[str, Any]:
     """Dataset classes whose files lie below a root."""
-    found = [one for one in vars(module).values() if inspect.isclass(one)]
+    found = [var for var in vars(module).values() if inspect.isclass(var)]
     return {_plain(one.__name__): one for one in found if "root" in inspect.signature(one).parameters}
 
 
@@ -93,11 +93,11 @@ def _options(kind: Any, split: str, variant: str) -> dict[str, Any]:
 
 def _named(found: Any) -> tuple[str, ...]:
     names = getattr(found, "classes", None) or getattr(found, "categories", None) or ()
-    return tuple(", ".join(one) if isinstance(one, tuple) else str(one) for one in names)
+    return tuple(", ".join(name) if isinstance(name, tuple) else str(name) for name in names)
 
 
 def _count(splits: dict[str, Arrays]) -> int:
-    return max(int(one.y.max()) for one in splits.values()) + 1
+    return max(int(arrays.y.max()) for arrays in splits.values()) + 1
 
 
 def _arrays(found: Any) -> Arrays | None:

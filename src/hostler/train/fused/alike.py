@@ -48,19 +48,16 @@ VECTORS = frozenset(
 
 def shape(config: Config) -> str:
     """Two trainings of one shape may go together."""
-    given = dataclasses.asdict(config)
-    return json.dumps({k: v for k, v in given.items() if k not in VECTORS}, sort_keys=True, default=str)
+    values = dataclasses.asdict(config)
+    return json.dumps({k: v for k, v in values.items() if k not in VECTORS}, sort_keys=True, default=str)
 
 
 def obstacle(config: Config) -> str:
     """The reason why a training cannot share a group; '' if it can."""
     found = {
-        "amp: fp16 has a scale of its own for every training": config.amp == "fp16",
-        "augmentation draws other numbers for every training": bool(config.augment),
         f"loss: {config.loss} is a user's": is_place(config.loss),
         f"optim_alg: {config.optim_alg} is a user's": is_place(config.optim_alg),
         "train_length is 0: nothing is trained": config.train_length == 0,
-        "channels_last: stacked weights have a layout of their own": config.channels_last,
     }
     return next((why for why, holds in found.items() if holds), "")
 

@@ -24,8 +24,8 @@ def went_on(run: Run, config: Config) -> Iterator[Epoch]:
     rider.folder.say("was trained together with others, and goes on alone: up to rounding the same")
     try:
         ride = Ride([rider], ranks.device_of(config))
-        for found in ride.epochs():
-            for one, row in found:
+        for epoch in ride.epochs():
+            for one, row in epoch:
                 average = one.average
                 yield Epoch(row, number=ride.epoch, config=one.config, model=one.model, average=average)
     except GroupTooLarge:

@@ -17,9 +17,9 @@ class Averages:
     """Averages of the members' weights; a member without one has the weights themselves."""
 
     def __init__(self, configs: Sequence[Config], tensors: Tensors) -> None:
-        self._names = [one.averaging for one in configs]
+        self._names = [config.averaging for config in configs]
         self._shares = {name: newest.share(name) for name in self._names if name is not None}
-        self.tensors = {name: one.detach().clone() for name, one in tensors.items()}
+        self.tensors = {name: tensor.detach().clone() for name, tensor in tensors.items()}
 
     def shares(self, first: int, count: int) -> torch.Tensor:
         """`[step, member]`: how much the weights after each of these steps count."""
@@ -43,9 +43,9 @@ class Averages:
     def keep(self, places: Sequence[int]) -> None:
         """Only these stay."""
         self._names = [self._names[place] for place in places]
-        self.tensors = {name: one[list(places)] for name, one in self.tensors.items()}
+        self.tensors = {name: tensor[list(places)] for name, tensor in self.tensors.items()}
 
 
 def build(configs: Sequence[Config], tensors: Tensors) -> Averages | None:
     """None if nobody keeps an average."""
-    return Averages(configs, tensors) if any(one.averaging for one in configs) else None
+    return Averages(configs, tensors) if any(config.averaging for config in configs) else None

@@ -29,8 +29,8 @@ class Batches:
         begin = place * self.orders[0].batch
         device = self.arrays.x.device
         rows = [order.in_pass(passes)[begin : begin + steps * size] for order in self.orders]
-        found = torch.stack([row.view(steps, size) for row in rows], 1)
-        return found.flatten(1).to(device)
+        tensor = torch.stack([row.view(steps, size) for row in rows], 1)
+        return tensor.flatten(1).to(device)
 
     def take(self, indices: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
         """Inputs and targets: `[batch, …]`, or `[member, batch, …]`."""
@@ -40,13 +40,17 @@ class Batches:
         members = len(self.orders)
         return x.view(members, -1, *x.shape[1:]), y.view(members, -1, *y.shape[1:])
 
+    def size(self, y: torch.Tensor) -> int:
+        """Examples of a batch with these targets."""
+        return y.shape[0 if self.shared else 1]
+
     def pieces(self, x: torch.Tensor, y: torch.Tensor, count: int) -> list[tuple[torch.Tensor, torch.Tensor]]:
         """The batch in so many parts, of each member the same examples as alone."""
         along = 0 if self.shared else 1
         return list(zip(x.chunk(count, along), y.chunk(count, along), strict=True))
 
     def keep(self, members: Sequence[int]) -> Batches:
-        return self if self.shared else Batches(self.arrays, tuple(self.orders[one] for one in members))
+        return self if self.shared else Batches(self.arrays, tuple(self.orders[member] for member in members))
 
 
 def of(arrays: Arrays, orders: Sequence[ExampleOrder], *, shared: bool | None = None) -> Batches:

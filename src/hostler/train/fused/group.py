@@ -18,13 +18,16 @@ import torch
 from hostler.frozen import dataclass
 from hostler.train import early, memory, parts, schedule, span
 from hostler.train.config import Config
+from hostler.train.data import augment, chance
+from hostler.train.data.augment import Augment
+from hostler.train.data.chance import Chance
 from hostler.train.data.order import ExampleOrder
 from hostler.train.data.split import Arrays, Data
 from hostler.train.evaluation import columns, kinds
 from hostler.train.fused import alike, averages, batches, losses, optimizer
 from hostler.train.fused.alike import Apart
 from hostler.train.fused.evaluation import Evaluation, own
-from hostler.train.fused.losses import autocast, judge
+from hostler.train.fused.scaling import LossScale
 from hostler.train.fused.stack import ModelStack
 from hostler.train.fused.steps import Steps
 from hostler.train.graphs import graph
@@ -51,7 +54,9 @@ class Group:
         alike.check(configs)
         first = configs[0]
         graph.wanted(first, device, 1)  # what could not be recorded alone is refused in the same words
+        augment.check(first.augment)
         data = parts.data_of(first, device)
+        augment.check_kind(first.augment, data)
         for split in data.splits.values():
             _check(split, first)
         self.device, self.data = device, _on(data, device)
@@ -62,12 +67,16 @@ class Group:
         self._other: torch.nn.Module | None = None
         self._optimizer = optimizer.build(self.configs, self._stack.parameters)
         self._averages = averages.build(self.configs, self._stack.tensors)
+        self._scale = LossScale(len(configs), device) if first.amp == "fp16" else None
+        self._augment = _augment(self.configs[0], self.data)
         self._evaluation = Evaluation(self.configs[0], self.data)
         train = self.data.splits["train"]
         assert isinstance(train, Arrays)
         orders = [
             ExampleOrder(len(train), first.batch_size, parts.order_seed(config)) for config in self.configs
         ]
+        if self._augment is not None and len({config.seed_training for config in configs}) > 1:
+            shared = False  # each changes its examples in its own way
         self._batches = batches.of(train, orders, shared=shared)
         self.order = orders[0]
         self.span = span.of(self.configs[0], self.order.steps)
@@ -101,16 +110,12 @@ class Group:
             raise Apart((str(error).strip() or type(error).__name__).splitlines()[0]) from None
 
     def _rehearse(self) -> None:
-        size, prepare, stack = len(self.order.at(0)), self.data.prepare, self._stack
-        whole = self._batches.take(self._batches.table(0, 1, size)[0])
+        size, stack = len(self.order.at(0)), self._stack
+        steps, keys = self._sized(size), self._keys(0, 1)
+        drawn = Chance(keys[0].to(self.device), keys[0])
+        whole = steps.batch(self._batches.table(0, 1, size)[0], drawn)
         x, y = self._batches.pieces(*whole, self.configs[0].grad_accum_steps)[0]
-        weights = {**stack.parameters, **{name: one.clone() for name, one in stack.buffers.items()}}
-        with autocast(self.configs[0], self.device):
-            out = stack(prepare(x) if prepare else x, weights, shared=self.shared, training=True)
-        if out.shape[-1] < self.data.n_classes:
-            raise Apart(f"{out.shape[-1]} outputs are too few for {self.data.n_classes} classes")
-        loss, _ = judge(out, y, self.configs[0], self._smoothing())
-        torch.autograd.grad(loss.sum(), list(stack.parameters.values()))
+        steps.rehearse(x, y, keys[0].to(self.device), self.data.n_classes)
         self._evaluation.rehearse(stack, self._smoothing())
 
     def model(self, member: int) -> torch.nn.Module:
@@ -140,13 +145,14 @@ class Group:
             return [*self.stretch(first, whole), *self.stretch(first + whole, count - whole)]
         size = len(self.order.at(first))
         steps = self._sized(size)
-        rates = torch.tensor([self._rates(step) for step in range(first, first + count)])
+        rates = self._table_of_rates(first, count)
         shares = self._averages.shares(first, count) if self._averages else None
-        found, right = steps.run(self._batches.table(first, count, size), rates, shares)
-        self._loss = _added(self._loss, found, size)
+        examples = self._batches.table(first, count, size)
+        tensor, right = steps.run(examples, rates, shares, self._keys(first, count))
+        self._loss = _added(self._loss, tensor, size)
         self._right += right
         self._seen += size * count
-        return self._told(first, found.T.tolist())
+        return self._told(first, tensor.T.tolist())
 
     def _whole(self, first: int) -> int:
         """How many steps from this one on are of one pass and one size: the last batch may be smaller."""
@@ -155,11 +161,30 @@ class Group:
         return max(self.order.steps - place - short, 1)
 
     def _rates(self, step: int) -> list[float]:
-        return [self.rate(one, step) for one in self.members]
+        return [self.rate(member, step) for member in self.members]
+
+    def _table_of_rates(self, first: int, count: int) -> torch.Tensor:
+        """`[step, member]`; members of one schedule share its factors."""
+        tensors = dict[object, torch.Tensor]()
+        rates = list[torch.Tensor]()
+        for config, factor in ((self.configs[member], self._factors[member]) for member in self.members):
+            key = (config.lr_schedule, config.warmup_steps)
+            if key not in tensors:
+                steps = range(first, first + count)
+                tensors[key] = torch.tensor([factor(step) for step in steps], dtype=torch.float64)
+            rates.append(config.base_lr * tensors[key])
+        return torch.stack(rates, 1).float()
+
+    def _keys(self, first: int, count: int) -> torch.Tensor:
+        """`[step, member]`: what random numbers of these steps begin from."""
+        if self._augment is None and not self._stack.draws:
+            return torch.zeros(count, len(self.members), dtype=torch.long)
+        seeds = [self.configs[member].seed_training or 0 for member in self.members]
+        return chance.keys(torch.tensor(seeds), torch.arange(first, first + count))
 
     def _sized(self, size: int) -> Steps:
         if size not in self._steps:
-            norms = [self.configs[one].clip_grad_norm for one in self.members]
+            norms = [self.configs[member].clip_grad_norm for member in self.members]
             clips = [math.inf if norm is None else norm for norm in norms]
             self._steps[size] = Steps(
                 self.configs[0],
@@ -170,20 +195,29 @@ class Group:
                 torch.tensor(clips, device=self.device) if any(norms) else None,
                 self._smoothing(),
                 self.data.prepare,
+                self._augment,
+                self._scale,
                 size,
                 min(STRETCH, self.span.each),
             )
         return self._steps[size]
 
     def _told(self, first: int, found: list[list[float]]) -> list[MemberResults]:
-        return [self._of(member, first, row) for member, row in zip(self.members, found, strict=True)]
+        looked = dict[int, list[int]]()  # places of steps that are logged, by how often that is
+        for every in {self.configs[member].log_interval for member in self.members}:
+            looked[every] = [n for n in range(len(found[0])) if self._is_logged(first + n + 1, every)]
+        return [
+            self._of(member, first, row, looked[self.configs[member].log_interval])
+            for member, row in zip(self.members, found, strict=True)
+        ]
 
-    def _of(self, member: int, first: int, row: list[float]) -> MemberResults:
+    def _is_logged(self, step: int, every: int) -> bool:
+        return not step % every or not step % self.span.each or step == self.span.total
+
+    def _of(self, member: int, first: int, row: list[float], looked: Sequence[int]) -> MemberResults:
         config, points = self.configs[member], dict[int, float]()
-        for place, loss in enumerate(row):
-            step = first + place + 1
-            if step % config.log_interval and step % self.span.each and step != self.span.total:
-                continue
+        for place in looked:
+            step, loss = first + place + 1, row[place]
             points[step] = loss
             if early.has_diverged(loss, config.max_allowed_loss):
                 why = f"the loss is {loss:g} at step {step} (max_allowed_loss {config.max_allowed_loss:g})"
@@ -215,7 +249,7 @@ class Group:
 
     def _tests(self) -> dict[str, list[float]]:
         """Columns of the evaluation: of the weights, the averages, or both."""
-        wanted = {which for one in self.members for which in kinds(self.configs[one])}
+        wanted = {which for member in self.members for which in kinds(self.configs[member])}
         sets: dict[str, Mapping[str, torch.Tensor]] = {"last": self._stack.tensors}
         if self._averages is not None:
             sets["av"] = self._averages.tensors
@@ -223,7 +257,7 @@ class Group:
         return self._evaluation.columns(self._stack, chosen, self._smoothing())
 
     def _smoothing(self) -> losses.Smoothing:
-        return losses.smoothing([self.configs[one] for one in self.members], self.device)
+        return losses.smoothing([self.configs[member] for member in self.members], self.device)
 
     def leave(self, *gone: int) -> None:
         """Removes members from the training; steps recorded for the larger group are dropped."""
@@ -237,6 +271,8 @@ class Group:
         if self._averages is not None:
             self._averages.keep(places)
         self._batches = self._batches.keep(places)
+        if self._scale is not None:
+            self._scale.keep(chosen)
         self._loss, self._right = self._loss[chosen], self._right[chosen]
         self._steps = {}
 
@@ -250,6 +286,8 @@ class Group:
         }
         if self._averages is not None and self.configs[member].averaging is not None:
             found["average"] = self._stack.state(place, self._averages.tensors)
+        if self._scale is not None:
+            found["scaler"] = self._scale.state(place)
         return found
 
     def load(self, member: int, state: Mapping[str, Any]) -> None:
@@ -260,6 +298,8 @@ class Group:
         self._loss[place], self._right[place] = loss, right
         if self._averages is not None and "average" in state:
             self._stack.load(place, state["average"], self._averages.tensors)
+        if self._scale is not None:
+            self._scale.load(place, state["scaler"])
 
 
 def _added(sums: torch.Tensor, found: torch.Tensor, size: int) -> torch.Tensor:
@@ -287,3 +327,10 @@ def _on(data: Data, device: torch.device) -> Data:
     """All of it, on the device: a step must not wait for the host."""
     splits = {name: one.to(device) if isinstance(one, Arrays) else one for name, one in data.splits.items()}
     return replace(data, splits=splits)
+
+
+def _augment(config: Config, data: Data) -> Augment | None:
+    """None where batches are as they are."""
+    if not config.augment:
+        return None
+    return Augment(config.augment, 0, config.model_output_dim or data.n_classes, data.pixels)

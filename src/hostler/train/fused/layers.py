@@ -6,8 +6,7 @@ order: convolutions leave members beside channels, and what follows takes them a
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import torch
@@ -16,6 +15,9 @@ from torch import nn
 from torch.func import functional_call
 
 from hostler.frozen import dataclass
+from hostler.train.fused import kernels
+from hostler.train.fused.convolutions import conv, suits
+from hostler.train.fused.dropout import PLAIN
 
 State = Mapping[str, torch.Tensor]  # stacked parameters and buffers by name
 
@@ -38,7 +40,7 @@ def build(module: nn.Module, name: str = "") -> Layer:
     if type(module) is nn.Sequential or (
         isinstance(module, nn.Sequential) and type(module).forward is nn.Sequential.forward
     ):
-        return _chain([build(child, f"{name}{key}.") for key, child in _swapped([*module.named_children()])])
+        return _chain(_children(_swapped([*module.named_children()]), name))
     if isinstance(module, _EACH):
         return lambda value, state, training: Value(module(value.tensor), value.stacked)
     if type(module) is nn.Flatten and (module.start_dim, module.end_dim) == (1, -1):
@@ -73,6 +75,18 @@ def _swapped(modules: list[tuple[str, nn.Module]]) -> list[tuple[str, nn.Module]
     return found
 
 
+def _children(modules: list[tuple[str, nn.Module]], name: str) -> list[Layer]:
+    """The layers of a chain; a pool and what follows it are one."""
+    children = list[Layer]()
+    for place, (key, child) in enumerate(modules):
+        before = modules[place - 1][1] if place else None
+        if type(child) is nn.ReLU and before is not None and _is_plain_pool(before):
+            children[-1] = _pool(before, then=child)
+        else:
+            children.append(build(child, f"{name}{key}."))
+    return children
+
+
 def _chain(layers: list[Layer]) -> Layer:
     def run(value: Value, state: State, training: bool) -> Value:
         for layer in layers:
@@ -105,7 +119,7 @@ def _conv(module: nn.Conv2d, name: str) -> Layer:
     def run(value: Value, state: State, training: bool) -> Value:
         weight, bias = state[f"{name}weight"], state.get(f"{name}bias")
         members = len(weight)
-        if value.stacked and value.tensor.is_cuda and suits(module, value.tensor.shape[-1]):
+        if value.tensor.is_cuda and suits(module, value.tensor.shape[-1]):
             return Value(conv(value.tensor, weight, bias, module.padding), True)  # type: ignore[arg-type]
         x, groups = (beside(value.tensor), members) if value.stacked else (value.tensor, 1)
         out = F.conv2d(
@@ -144,11 +158,30 @@ def _norm(module: nn.BatchNorm2d, name: str) -> Layer:
     return run
 
 
-def _pool(module: nn.Module) -> Layer:
+def _is_plain_pool(module: nn.Module) -> bool:
+    """Whether its windows are squares beside one another."""
+    if type(module) is not nn.MaxPool2d or not _is_usual(module) or module.ceil_mode:
+        return False
+    sides = {side for given in (module.kernel_size, module.stride) for side in _both(given)}
+    return len(sides) == 1 and _both(module.padding) == (0, 0) and _both(module.dilation) == (1, 1)
+
+
+def _both(given: Any) -> tuple[int, int]:
+    return (given, given) if isinstance(given, int) else tuple(given)
+
+
+def _pool(module: nn.Module, then: nn.Module | None = None) -> Layer:
+    """`then`: a ReLU that follows."""
+    plain = _is_plain_pool(module)
+
     def run(value: Value, state: State, training: bool) -> Value:
-        if not value.stacked:
-            return Value(module(value.tensor), False)
-        return Value(apart(module(beside(value.tensor)), len(value.tensor)), True)
+        fast = kernels.of(value.tensor) if plain and value.stacked else None
+        if fast is not None:
+            side = _both(module.kernel_size)[0]
+            return Value(fast.Pool.apply(value.tensor, side, then is not None), True)
+        x = beside(value.tensor) if value.stacked else value.tensor
+        out = module(x) if then is None else then(module(x))
+        return Value(apart(out, len(value.tensor)) if value.stacked else out, value.stacked)
 
     return run
 
@@ -181,8 +214,9 @@ def apart(x: torch.Tensor, members: int) -> torch.Tensor:
 
 
 def draws(module: nn.Module) -> bool:
-    """Whether it draws random numbers in training: a member would draw others than it does alone."""
-    return any(isinstance(one, nn.modules.dropout._DropoutNd) and one.p > 0 for one in module.modules())
+    """Whether it draws random numbers in training that `dropout.py` has no way for."""
+    every = (one for one in module.modules() if isinstance(one, nn.modules.dropout._DropoutNd))
+    return any(type(one) not in PLAIN and one.p > 0 for one in every)
 
 
 _MAKERS: dict[type[nn.Module], Callable[..., Layer]] = {
@@ -190,100 +224,3 @@ _MAKERS: dict[type[nn.Module], Callable[..., Layer]] = {
     nn.Conv2d: _conv,
     nn.BatchNorm2d: _norm,
 }
-
-
-# A convolution of each member's own weights as one product over rows of pixels.
-#
-# A row of outputs is a product of the rows under the window with a banded matrix of the weights. That is some
-# times the arithmetic, all of it where a GPU is fast: cuDNN takes groups one after another.
-
-
-WASTE = 5.0  # times the arithmetic, at most
-
-
-def suits(module: nn.Conv2d, width: int) -> bool:
-    """Whether this way is worth it for pictures of this width."""
-    plain = module.stride == (1, 1) and module.dilation == (1, 1) and module.groups == 1
-    if not plain or isinstance(module.padding, str) or module.padding_mode != "zeros":
-        return False
-    return (width + 2 * module.padding[1]) / module.kernel_size[1] <= WASTE
-
-
-def conv(
-    x: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor | None, padding: tuple[int, int]
-) -> torch.Tensor:
-    """`[member, batch, channel, row, column]`, convolved with `[member, out, channel, window…]`."""
-    wide = F.pad(x, (padding[1], padding[1], padding[0], padding[0]))
-    added = weight.new_zeros(weight.shape[:2]) if bias is None else bias
-    out: torch.Tensor = _Rows.apply(wide, weight, added)  # type: ignore[no-untyped-call]
-    return out
-
-
-class _Rows(torch.autograd.Function):
-    @staticmethod
-    def forward(ctx: Any, x: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor) -> torch.Tensor:
-        window = weight.shape[-2:]
-        height, width = x.shape[-2] - window[0] + 1, x.shape[-1] - window[1] + 1
-        rows, band = _windows(x, window[0], height), _band(weight, width)
-        ctx.save_for_backward(rows, band)
-        ctx.shapes = x.shape, weight.shape, height, width
-        outputs = weight.shape[1]
-        added = bias[:, None, :, None].expand(-1, 1, -1, width).flatten(2)
-        with _precision():
-            out = torch.baddbmm(added, rows, band)
-        return out.view(*x.shape[:2], height, outputs, width).transpose(2, 3)
-
-    @staticmethod
-    def backward(ctx: Any, *gradients: torch.Tensor) -> tuple[torch.Tensor, ...]:
-        rows, band = ctx.saved_tensors
-        seen, shape, height, width = ctx.shapes
-        members, batch = seen[:2]
-        flat = gradients[0].transpose(2, 3).reshape(members, batch * height, -1)
-        with _precision():
-            of_rows, of_band = torch.bmm(flat, band.mT), torch.bmm(rows.mT, flat)
-        window = shape[-2]
-        of_rows = of_rows.view(members, batch, height, window, *seen[2:3], seen[-1])
-        back = flat.new_zeros(seen)
-        for place in range(window):
-            back[..., place : place + height, :] += of_rows[:, :, :, place].transpose(2, 3)
-        of_bias = flat.sum(1).view(members, -1, width).sum(-1)
-        return back, _of_band(of_band, shape, width), of_bias
-
-
-def _windows(x: torch.Tensor, window: int, height: int) -> torch.Tensor:
-    """`[member, batch·row, window·channel·column]`."""
-    seen = x.unfold(3, window, 1).permute(0, 1, 3, 5, 2, 4)
-    return seen.reshape(len(x), x.shape[1] * height, -1)
-
-
-def _band(weight: torch.Tensor, width: int) -> torch.Tensor:
-    """`[member, window·channel·column, out·column]`: each output's weights, moved on by its column.
-
-    A row one longer than the picture, repeated and cut into pieces of the picture's length, moves on by one
-    each time.
-    """
-    long = width + weight.shape[-1] - 1
-    moved = F.pad(weight, (0, long + 1 - weight.shape[-1]))[..., None, :]
-    moved = moved.expand(*moved.shape[:-2], width, long + 1).flatten(-2)[..., : width * long]
-    moved = moved.view(*weight.shape[:-1], width, long)
-    return moved.permute(0, 3, 2, 5, 1, 4).flatten(1, 3).flatten(2)
-
-
-def _of_band(gradient: torch.Tensor, shape: torch.Size, width: int) -> torch.Tensor:
-    """The way back: the sum over all places that one weight was moved to."""
-    members, outputs, channels, window, taps = shape
-    long = width + taps - 1
-    split = gradient.view(members, window, channels, long, outputs, width).permute(0, 4, 2, 1, 5, 3)
-    flat = F.pad(split.flatten(-2), (0, width))  # rows one longer again
-    return flat.view(members, outputs, channels, window, width, long + 1).sum(-2)[..., :taps]
-
-
-@contextmanager
-def _precision() -> Iterator[None]:
-    """As exact as convolutions are here, no more and no less."""
-    before = torch.backends.cuda.matmul.allow_tf32
-    torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32
-    try:
-        yield
-    finally:
-        torch.backends.cuda.matmul.allow_tf32 = before

@@ -28,7 +28,7 @@ MOST = 10_000  # runs that are looked at
 VALUES = 200  # runs whose values are looked at
 READ = 16  # of one shape, until one has a config that can be read
 # Keys of which a value may keep a run from going with others.
-DECIDING = ("amp", "augment", "channels_last", "grad_accum_steps", "loss", "optim_alg")
+DECIDING = ("loss", "optim_alg")
 
 
 @dataclass(frozen=True)
@@ -42,8 +42,8 @@ class GroupOffer:
 def offered(job: Job, folder: Path, asked: int | None) -> tuple[Job, str]:
     """The job with what its trainer says of it; `folder`: where the project is. `asked`: how many may go
     together, by the file; None: as many as usual."""
-    found = offer(job, folder, asked)
-    return replace(job, together=found.together), found.said
+    group_offer = offer(job, folder, asked)
+    return replace(job, together=group_offer.together), group_offer.said
 
 
 @dataclass(frozen=True)
@@ -114,9 +114,9 @@ def _several(job: Job) -> str:
 def _words(command: Sequence[str], trainer: _Trainer) -> tuple[str, ...]:
     """The words that a training reads."""
     at = _script(command)
-    found = tuple(command[at + 1 :]) if trainer.copy and at is not None else _of_hostler(command)
-    assert found is not None
-    return found
+    words = tuple(command[at + 1 :]) if trainer.copy and at is not None else _of_hostler(command)
+    assert words is not None
+    return words
 
 
 def _script(command: Sequence[str]) -> int | None:
@@ -179,8 +179,8 @@ def _searched(job: Job, trainer: _Trainer, asked: Together, given: int | None) -
         why = str(error)
     if why:
         return GroupOffer(said=f"trained one by one: {why}")
-    said = f"trained together on one device: {given} configurations are asked for at a time{_OFF}"
-    return GroupOffer(replace(asked, asked=True), said)
+    text = f"trained together on one device: {given} configurations are asked for at a time{_OFF}"
+    return GroupOffer(replace(asked, asked=True), text)
 
 
 LEARNS = "a search learns from each run; together: 8 asks for eight at a time"

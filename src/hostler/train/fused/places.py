@@ -73,7 +73,7 @@ def after(reason: str, place: GroupPlace) -> GroupPlace:
 
 def choose(all_of_them: Sequence[Standing]) -> GroupChoice:
     """Chooses the trainings that can share a group with the first able one."""
-    alone = tuple(n for n, one in enumerate(all_of_them) if one.began_alone)
+    alone = tuple(n for n, standing in enumerate(all_of_them) if standing.began_alone)
     able = [n for n in range(len(all_of_them)) if n not in alone]
     if not able:
         return GroupChoice((), (), alone)

@@ -113,7 +113,7 @@ class Ride:
         sleeping = [rider.step for rider in self._riders if not rider.awake]
         upto = min([end, self._step + self._size, *sleeping])
         began = time.perf_counter()
-        told = self._tried(lambda: self._group.stretch(self._step, upto - self._step))
+        resultses = self._tried(lambda: self._group.stretch(self._step, upto - self._step))
         took = max(time.perf_counter() - began, 1e-6)
         self._size = max(1, min(STRETCH, 2 * self._size, int(LOOK * (upto - self._step) / took)))
         awake, self._step = self._awake, upto
@@ -123,7 +123,10 @@ class Ride:
                 self._own(rider, partial(rider.sleep, upto))
         for rider in awake:
             rider.step = upto
-            self._own(rider, partial(_look, rider, [one for one in told if one.member == rider.number]))
+            self._own(
+                rider,
+                partial(_look, rider, [results for results in resultses if results.member == rider.number]),
+            )
 
     def _report(self, epoch: int) -> list[tuple[Rider, dict[str, float]]]:
         found, rows = [], self._tried(lambda: self._group.rows(epoch))
@@ -163,10 +166,10 @@ class Ride:
 
 
 def _look(rider: Rider, told: Sequence[MemberResults]) -> None:
-    for one in told:
-        rider.look(one.points)
-        if one.diverged:
-            raise Diverged(one.diverged)
+    for results in told:
+        rider.look(results.points)
+        if results.diverged:
+            raise Diverged(results.diverged)
 
 
 # When the trainings of a group are saved, all at one step: by the same rule as one alone, with the cost of

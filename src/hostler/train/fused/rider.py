@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from hostler.sdk.run import Run
 
 WATCHED = "watched"  # the best of several columns, as a metric
-PARTS = ("model", "optimizer", "sums")  # of a row, in checkpoints; and the average, where there is one
+PARTS = ("model", "optimizer", "sums")  # of a row, in checkpoints; and average and scaler, where it has them
 
 
 class _MemberPart:
@@ -67,7 +67,8 @@ class Rider:
         asked, self.config = self.config, group.configs[place.number]
         self._watched = _watched(self.config, group.columns(place.number))
         self._stats = Stats(self.folder.stats)
-        parts = PARTS if self.config.averaging is None else (*PARTS, "average")
+        parts = [*PARTS, *(["average"] if self.config.averaging is not None else [])]
+        parts += ["scaler"] if self.config.amp == "fp16" else []
         self._parts = {name: _MemberPart(group, self.number, name) for name in parts}
         places.put(self.run.memory, place)
         self.run.track(**self._parts, stats=self._stats)
@@ -177,13 +178,13 @@ class Rider:
 
 
 def _watched(config: Config, columns: list[str]) -> WatchedColumns:
-    found = early.watched(columns, config.best_checkpoint_metric, config.best_checkpoint_goal)
-    if not found.columns and (config.save_best_checkpoint or config.early_stopping_patience):
+    watched_columns = early.watched(columns, config.best_checkpoint_metric, config.best_checkpoint_goal)
+    if not watched_columns.columns and (config.save_best_checkpoint or config.early_stopping_patience):
         raise SpecError(
             f"best_checkpoint_metric {config.best_checkpoint_metric!r} fits no column",
             hint=", ".join(columns),
         )
-    return found
+    return watched_columns
 
 
 def _said(row: Mapping[str, float], between: str) -> str:

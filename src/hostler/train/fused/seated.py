@@ -34,10 +34,10 @@ def train(seats: Sequence[SharedRun], read: Read, limit: int | None = None) -> N
     """Until none of these runs is here any more. `limit`: so many are known to fit, at most."""
     signals = Common(say, wanted=(signal.SIGTERM,))
     signals.install()
-    taken = [found for seat in seats if (found := _taken(seat, read, signals))]
-    for one in taken:
-        if limit is not None and one.width > limit:
-            one.narrow(f"{one.width} did not fit")
+    taken = [run for seat in seats if (run := _taken(seat, read, signals))]
+    for started_run in taken:
+        if limit is not None and started_run.width > limit:
+            started_run.narrow(f"{started_run.width} did not fit")
     choice = places.choose([one.standing for one in taken])
     for number in choice.later:
         _send_back(taken[number], "the others of this process are at other steps, or of another group")
@@ -100,15 +100,15 @@ def _taken(seat: SharedRun, read: Read, signals: Common) -> _StartedRun | None:
 
 
 def _wish(asked: Config) -> Wish:
-    found = tracking_words.at(tracking_words.parse(trackers_of(asked) or {}), Path.cwd())
-    return Wish(tags=tags_of(asked), save_every=NEVER, trackers=found)
+    trackings = tracking_words.at(tracking_words.parse(trackers_of(asked) or {}), Path.cwd())
+    return Wish(tags=tags_of(asked), save_every=NEVER, trackers=trackings)
 
 
 def _go(taken: Sequence[_StartedRun]) -> None:
     if not taken:
         return
     seeds.make_repeatable(taken[0].config)
-    riders = [found for one in taken if (found := one.rider())]
+    riders = [found for run in taken if (found := run.rider())]
     if not riders:
         return
     fewer: int | None = None
@@ -116,8 +116,8 @@ def _go(taken: Sequence[_StartedRun]) -> None:
         alike.check([one.config for one in riders])
         ride = Ride(riders, ranks.device_of(riders[0].config))
     except Apart as error:
-        for one in taken:
-            _send_back(one, error.message, limit=1)
+        for started_run in taken:
+            _send_back(started_run, error.message, limit=1)
     except GroupTooLarge as error:
         fewer = error.fewer
     except HostlerError as error:
@@ -128,7 +128,7 @@ def _go(taken: Sequence[_StartedRun]) -> None:
     if fewer is not None:  # out here: nothing holds what the failed try has made
         for rider in riders:
             rider.folder.close()
-        _go(_fewer([one for one in taken if not one.run.closed], fewer))
+        _go(_fewer([run for run in taken if not run.run.closed], fewer))
 
 
 def _ridden(ride: Ride, taken: Sequence[_StartedRun]) -> None:
@@ -136,21 +136,21 @@ def _ridden(ride: Ride, taken: Sequence[_StartedRun]) -> None:
         for _ in ride.epochs():
             pass
     except GroupTooLarge as error:
-        for one in taken:
-            _send_back(one, f"out of memory among {len(taken)}", limit=max(1, error.fewer))
+        for run in taken:
+            _send_back(run, f"out of memory among {len(taken)}", limit=max(1, error.fewer))
 
 
 def _fewer(taken: Sequence[_StartedRun], fewer: int) -> Sequence[_StartedRun]:
     """The runs to try next; the others are sent back. A group with empty places is narrowed first."""
-    width = max(one.width for one in taken)
+    width = max(run.width for run in taken)
     if width > len(taken):
-        for one in taken:
-            one.narrow(f"{width} do not fit here")
+        for started_run in taken:
+            started_run.narrow(f"{width} do not fit here")
         return taken
-    for one in taken[fewer:]:
-        _send_back(one, f"{len(taken)} do not fit on the device together", limit=max(1, fewer))
-    for one in taken[:fewer]:
-        one.seat.say(f"{len(taken)} do not fit on the device together: {fewer} are tried")
+    for started_run in taken[fewer:]:
+        _send_back(started_run, f"{len(taken)} do not fit on the device together", limit=max(1, fewer))
+    for started_run in taken[:fewer]:
+        started_run.seat.say(f"{len(taken)} do not fit on the device together: {fewer} are tried")
     return taken[:fewer]
 
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 import torch
 from torch import nn
 
-from hostler.train.fused import layers
+from hostler.train.fused import dropout, layers
 from hostler.train.fused.alike import Apart
 
 
@@ -17,12 +17,15 @@ class ModelStack:
         why = _odd(first)
         if why:
             raise Apart(f"the model {why}")
-        self._layer = layers.build(first)
-        learnt = {name for name, one in first.named_parameters() if one.requires_grad}
+        shaped = dropout.swapped(first)
+        self._layer, self._drops = layers.build(shaped), dropout.names(shaped)
+        learnt = {name for name, parameter in first.named_parameters() if parameter.requires_grad}
         owns = [{**dict(model.named_parameters()), **dict(model.named_buffers())} for model in models]
         every = {name: torch.stack([own[name].detach() for own in owns]).to(device) for name in owns[0]}
         self.parameters = {name: every[name].requires_grad_() for name in every if name in learnt}
         self.buffers = {name: every[name] for name in every if name not in learnt}
+        keys = torch.zeros(len(models), dtype=torch.long, device=device)
+        self.buffers |= {name: keys.clone() for name in self._drops}
         self._saved = [*first.state_dict()]
 
     def __len__(self) -> int:
@@ -33,6 +36,16 @@ class ModelStack:
     ) -> torch.Tensor:
         """Outputs `[member, batch, …]`; in training, buffers among the weights change."""
         return self._layer(layers.Value(x, not shared), weights, training).tensor
+
+    @property
+    def draws(self) -> bool:
+        """Whether it drops at random in training."""
+        return bool(self._drops)
+
+    def keyed(self, keys: torch.Tensor, piece: int) -> dict[str, torch.Tensor]:
+        """All tensors, with numbers of its own for each dropout and piece of a batch."""
+        first = piece * len(self._drops)
+        return {**self.tensors, **{name: keys + first + n for n, name in enumerate(self._drops)}}
 
     @property
     def tensors(self) -> dict[str, torch.Tensor]:
@@ -59,16 +72,16 @@ class ModelStack:
     def keep(self, members: torch.Tensor) -> None:
         """Only these stay."""
         self.parameters = {n: p.detach()[members].requires_grad_() for n, p in self.parameters.items()}
-        self.buffers = {name: one[members] for name, one in self.buffers.items()}
+        self.buffers = {name: tensor[members] for name, tensor in self.buffers.items()}
 
 
 def _odd(model: nn.Module) -> str:
     """The reason why a model cannot be stacked; '' if it can."""
     named = [*model.named_parameters(remove_duplicate=False), *model.named_buffers(remove_duplicate=False)]
     found = {
-        "has dropout": layers.draws(model),
-        "has weights with two names": len({id(one) for _, one in named}) < len(named),
+        "drops in a way of its own": layers.draws(model),
+        "has weights with two names": len({id(tensor) for _, tensor in named}) < len(named),
         "keeps more than tensors": any(not torch.is_tensor(one) for one in model.state_dict().values()),
-        "has nothing that is trained": not any(one.requires_grad for one in model.parameters()),
+        "has nothing that is trained": not any(parameter.requires_grad for parameter in model.parameters()),
     }
     return next((why for why, holds in found.items() if holds), "")

@@ -47,28 +47,31 @@ def together(configs: Sequence[Config], device: torch.device) -> Iterator[list[F
 def _seeded(configs: Sequence[Config]) -> list[Config]:
     """Seeds that nobody gave are drawn once, for all of them."""
     drawn = {name: secrets.randbelow(2**31) for name in SEEDS}
-    return [one.but(**{n: seed for n, seed in drawn.items() if getattr(one, n) is None}) for one in configs]
+    return [
+        config.but(**{n: seed for n, seed in drawn.items() if getattr(config, n) is None})
+        for config in configs
+    ]
 
 
 def _epoch(group: Group, members: list[FusedMember], epoch: int) -> None:
-    for told in group.stretch(group.span.first(epoch), group.span.steps(epoch)):
-        member = members[told.member]
+    for results in group.stretch(group.span.first(epoch), group.span.steps(epoch)):
+        member = members[results.member]
         if not member.why:  # nothing counts after the step at which it ran away
-            member.points.update(told.points)
-            member.why = told.diverged
-    _end(group, members, [one for one in group.members if members[one].why], "diverged")
+            member.points.update(results.points)
+            member.why = results.diverged
+    _end(group, members, [number for number in group.members if members[number].why], "diverged")
     if not group.members:
         return
     for place, row in group.rows(epoch).items():
         members[place].rows.append(row)
-    _end(group, members, [one for one in group.members if _ran_out(members[one])], "stopped early")
+    _end(group, members, [number for number in group.members if _ran_out(members[number])], "stopped early")
 
 
 def _end(group: Group, members: list[FusedMember], gone: list[int], end: str) -> None:
-    for one in gone:
-        members[one].end = end
-        state = group.state(one)
-        members[one].weights, members[one].average = state["model"], state.get("average", {})
+    for number in gone:
+        members[number].end = end
+        state = group.state(number)
+        members[number].weights, members[number].average = state["model"], state.get("average", {})
     if gone:
         group.leave(*gone)
 

@@ -30,8 +30,8 @@ def hooks(model: torch.nn.Module) -> str:
         own = [one for kind in _HOOKS for one in getattr(module, kind).values()]
         if any(not isinstance(one, Centred) for one in own):
             return f"{f'layer {name}' if name else 'the model'} has a hook"
-    for name, one in model.named_parameters():
-        if one._backward_hooks or getattr(one, "_post_accumulate_grad_hooks", None):
+    for name, parameter in model.named_parameters():
+        if parameter._backward_hooks or getattr(parameter, "_post_accumulate_grad_hooks", None):
             return f"{name} has a hook"
     return ""
 
@@ -48,7 +48,7 @@ class EffectWatch:
         self._thread = threading.get_ident()
         self._streams = sys.stdout, sys.stderr
         self._factory = logging.getLogRecordFactory()
-        sys.stdout, sys.stderr = (_Tee(one, self) for one in self._streams)
+        sys.stdout, sys.stderr = (_Tee(stream, self) for stream in self._streams)
         logging.setLogRecordFactory(self._record)
         self._values, self._chance = self._look(), _chance()
         return self
@@ -67,17 +67,17 @@ class EffectWatch:
 
     def _look(self) -> dict[str, Any]:
         """Name → value of everything that a step could change in Python."""
-        known = {id(one) for one in [*self._model.parameters(), *self._model.buffers()]}
-        found: dict[str, Any] = {}
+        known = {id(tensor) for tensor in [*self._model.parameters(), *self._model.buffers()]}
+        record: dict[str, Any] = {}
         for name, module in self._model.named_modules():
             own = {key: value for key, value in vars(module).items() if key not in _INTERNAL}
             for key, value in own.items():
-                found[f"{name}.{key}".lstrip(".")] = _seen(value, known, DEEP)
-        found["the loss"] = _seen(self._loss, known, DEEP)
+                record[f"{name}.{key}".lstrip(".")] = _seen(value, known, DEEP)
+        record["the loss"] = _seen(self._loss, known, DEEP)
         for name, module in [*sys.modules.items()]:
             if name.startswith(MODULE):
-                found.update(_of_module(name, module, known))
-        return found
+                record.update(_of_module(name, module, known))
+        return record
 
     def _record(self, *given: Any, **named: Any) -> logging.LogRecord:
         made = self._factory(*given, **named)
@@ -148,7 +148,7 @@ def _seen(value: Any, known: set[int], deep: int) -> Any:
         return len(value), [_seen(one, known, deep - 1) for one in _some(value)]
     if isinstance(value, types.FunctionType):
         cells = [one.cell_contents for one in value.__closure__ or () if _is_filled(one)]
-        return id(value), [_seen(one, known, deep - 1) for one in cells]
+        return id(value), [_seen(cell, known, deep - 1) for cell in cells]
     if isinstance(value, types.MethodType):
         return _seen(value.__self__, known, deep - 1)
     if isinstance(value, random.Random):

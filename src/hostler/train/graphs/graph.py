@@ -69,7 +69,7 @@ class Graph:
         return self._replayed(x, y)
 
     def _looked_at(self, x: torch.Tensor, y: torch.Tensor) -> Scores:
-        """One of the first steps, as it is. The very first may compile, and make what stays."""
+        """Run a first step unrecorded. The very first may compile, and make what stays."""
         self._plain_steps += 1
         why = effects.hooks(self._model)
         if self._plain_steps == 1 and not why:
@@ -156,7 +156,7 @@ class Graph:
         return self._ended(losses)
 
     def _ended(self, losses: list[torch.Tensor]) -> list[torch.Tensor]:
-        return [one.detach().to("cpu", copy=True) for one in (*losses, *self._state())]
+        return [tensor.detach().to("cpu", copy=True) for tensor in (*losses, *self._state())]
 
     def _recorded(self) -> tuple[Callable[[], None], Scores]:
         given = record(self._watched, self._state, drop=self._drop)
@@ -168,7 +168,7 @@ class Graph:
     def _watched(self) -> Scores:
         before = list(self._model.buffers())
         scores = self._update(self._x, self._y)
-        self._moved = [id(one) for one in before] != [id(one) for one in self._model.buffers()]
+        self._moved = [id(tensor) for tensor in before] != [id(buffer) for buffer in self._model.buffers()]
         return scores
 
     def _drop(self) -> None:
@@ -198,7 +198,7 @@ class Graph:
         yield from self._model.parameters()
         yield from self._buffers
         for slots in self._optimizer.state.values():
-            yield from (one for one in slots.values() if isinstance(one, torch.Tensor))
+            yield from (slot for slot in slots.values() if isinstance(slot, torch.Tensor))
 
 
 def _turned(x: torch.Tensor, y: torch.Tensor) -> list[Batch]:
@@ -211,7 +211,7 @@ def _turned(x: torch.Tensor, y: torch.Tensor) -> list[Batch]:
 
 def _kept(scores: Scores) -> torch.Tensor:
     """Scores that the next step leaves alone."""
-    return torch.stack([one.detach().double() for one in scores])
+    return torch.stack([score.detach().double() for score in scores])
 
 
 def _shown(form: tuple[object, ...]) -> str:

@@ -29,17 +29,17 @@ class StateBefore:
 
     def __init__(self, state: State) -> None:
         self._state = state
-        self._copies = {id(one): (one, one.detach().to("cpu", copy=True)) for one in state()}
+        self._copies = {id(tensor): (tensor, tensor.detach().to("cpu", copy=True)) for tensor in state()}
         self._chance = rng.snapshot()
 
     @torch.no_grad()
     def put_back(self) -> None:
         """What is there only after a first step began as zeros."""
-        for one in self._state():
-            if id(one) in self._copies:
-                one.copy_(self._copies[id(one)][1])
+        for tensor in self._state():
+            if id(tensor) in self._copies:
+                tensor.copy_(self._copies[id(tensor)][1])
             else:
-                one.zero_()
+                tensor.zero_()
         rng.put_back(self._chance)
 
 
@@ -166,10 +166,10 @@ def differ(
     before, recorded ones may end as far away, and a little more."""
     if _same(plain, recorded):
         return False
-    other = again()
-    if len(plain) != len(recorded) or _same(plain, other):
+    tensors = again()
+    if len(plain) != len(recorded) or _same(plain, tensors):
         return True
-    return not _distance(plain, recorded) <= FAR * _distance(plain, other)
+    return not _distance(plain, recorded) <= FAR * _distance(plain, tensors)
 
 
 def _same(first: Sequence[torch.Tensor], second: Sequence[torch.Tensor]) -> bool:
@@ -184,7 +184,7 @@ def _bytes(one: torch.Tensor) -> torch.Tensor:
 
 
 def _distance(first: Sequence[torch.Tensor], second: Sequence[torch.Tensor]) -> float:
-    """Of the farthest tensor, as a part of its own length."""
+    """Distance of the farthest tensor, as a part of its own length."""
     found = [
         float((a.double() - b.double()).norm() / a.double().norm().clamp_min(1e-30))
         for a, b in zip(first, second, strict=True)

@@ -9,4 +9,5 @@ clip_model.py  `clip/NAME`
 head.py        the last layer, begun anew
 normal.py      mean and deviation of a published model
 weights.py     weights from a file
+unpickled.py   tensors of a pickle, as safetensors
 """

@@ -95,10 +95,10 @@ class Towers(torch.nn.Module):
 
 def texts(clip: Any, tokens: torch.Tensor) -> torch.Tensor:
     """A direction for each class: the mean over its prompts. `tokens`: class × prompt × place."""
-    found = torch.cat(
-        [clip.encode_text(one.flatten(0, 1), normalize=True) for one in torch.split(tokens, _AT_ONCE)]
+    tensor = torch.cat(
+        [clip.encode_text(word.flatten(0, 1), normalize=True) for word in torch.split(tokens, _AT_ONCE)]
     )
-    return F.normalize(found.reshape(*tokens.shape[:2], -1).mean(1), dim=-1)
+    return F.normalize(tensor.reshape(*tokens.shape[:2], -1).mean(1), dim=-1)
 
 
 def _check_size(clip: Any, config: Config, data: Data) -> None:
@@ -140,7 +140,7 @@ def _head(clip: Any, head: torch.nn.Linear, tokens: torch.Tensor | None, way: st
 
 
 def _tokens(code: Any, data: Data) -> torch.Tensor:
-    said = [[prompt.format(_words(one)) for prompt in PROMPTS] for one in data.classes]
+    said = [[prompt.format(_words(class_)) for prompt in PROMPTS] for class_ in data.classes]
     return torch.stack([code(one) for one in said])
 
 
@@ -150,7 +150,7 @@ def _words(name: str) -> str:
 
 def _clip(library: Any, name: str, config: Config) -> tuple[Any, Any, int]:
     """The model, its tokenizer, and how wide its features are."""
-    known = {_plain(one): one for one in library.list_models()}
+    known = {_plain(model): model for model in library.list_models()}
     if name != "tiny" and _plain(name) not in known:
         hint = did_you_mean(_plain(name), known, "open_clip.list_models() has the names")
         raise SpecError(f"open_clip has no model {name!r}", hint)
@@ -169,7 +169,7 @@ def _named(library: Any, name: str, config: Config) -> tuple[Any, Any]:
     tags = library.list_pretrained_tags_by_model(name)
     fetch = config.model_pretrained is True
     if fetch and not tags:
-        raise SpecError(f"there are no weights of {config.model}", hint="model_pretrained: PATH of some")
+        raise SpecError(f"weights of {config.model} were not found", hint="model_pretrained: PATH of some")
     try:
         clip = library.create_model(name, pretrained=tags[0] if fetch else None, load_weights=fetch)
         return clip, library.get_tokenizer(name)
@@ -182,7 +182,7 @@ def _named(library: Any, name: str, config: Config) -> tuple[Any, Any]:
 
 def _of_parts(library: Any, shape: dict[str, Any], config: Config) -> Any:
     if config.model_pretrained is True:
-        raise SpecError(f"there are no pretrained weights of {config.model} with these options")
+        raise SpecError(f"{config.model} has no pretrained weights for these options")
     if not isinstance(shape["text_cfg"], dict) or "hf_model_name" in shape["text_cfg"]:
         raise SpecError(f"{config.model} cannot be changed by model_options")
     try:

@@ -25,8 +25,8 @@ def begin(model: torch.nn.Module, how: str) -> None:
     mine = set(map(id, layer.parameters()))
     shared = [
         other
-        for other, one in model.named_parameters(remove_duplicate=False)
-        if id(one) in mine and not other.startswith(f"{name}.")
+        for other, parameter in model.named_parameters(remove_duplicate=False)
+        if id(parameter) in mine and not other.startswith(f"{name}.")
     ]
     if shared:
         raise SpecError(f"model_head_init: the head's weights are those of {shared[0]}", hint="leave it out")

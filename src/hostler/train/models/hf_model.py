@@ -30,9 +30,9 @@ def build(rest: str, config: Config, data: Data, outputs: int) -> torch.nn.Modul
         raise SpecError(f"{config.model} takes texts, but the data are {data.kind}", hint="dataset: hf/…")
     if (task == CAUSAL) != (data.padding is None):
         other = CLASSIFIER if task == CAUSAL else CAUSAL
-        said = "the next tokens" if data.padding is None else "classes"
+        text = "the next tokens" if data.padding is None else "classes"
         raise SpecError(
-            f"{config.model} does not fit {config.dataset}, whose targets are {said}",
+            f"{config.model} does not fit {config.dataset}, whose targets are {text}",
             hint=f"hf/{other}/{what}",
         )
     transformers = need("transformers", "transformers", config.model)
@@ -125,7 +125,7 @@ def _unfit(model: Any, report: Mapping[str, Any]) -> list[str]:
     """Weights of the body that have another shape there, or are not there: one or two may be new, as a pooler
     is, but not most. Those of the head may be."""
     body = {name for name in model.state_dict() if name.startswith(f"{model.base_model_prefix}.")}
-    other = {one[0] if isinstance(one, tuple) else one for one in report["mismatched_keys"]} & body
+    other = {key[0] if isinstance(key, tuple) else key for key in report["mismatched_keys"]} & body
     missing = set(report["missing_keys"]) & body
     return sorted(other | missing) if other or 2 * len(missing) > len(body) else []
 

@@ -28,8 +28,8 @@ class Centred:
     ) -> None:
         low, high = pixels
         for name, numbers in (
-            (MEAN, [low + one * (high - low) for one in mean]),
-            (DEVIATION, [one * (high - low) for one in deviation]),
+            (MEAN, [low + number * (high - low) for number in mean]),
+            (DEVIATION, [number * (high - low) for number in deviation]),
         ):
             model.register_buffer(name, torch.tensor(numbers)[:, None, None], persistent=False)
 

@@ -42,9 +42,7 @@ def build(config: Config, data: Data) -> torch.nn.Module:
     if not isinstance(model, torch.nn.Module):
         raise SpecError(f"model {config.model} gave {type(model).__name__}", hint="return a torch.nn.Module")
     if config.model_pretrained is True and word not in FETCHING:
-        raise SpecError(
-            f"there are no pretrained weights of {config.model}", hint="model_pretrained: PATH of some"
-        )
+        raise SpecError(f"{config.model} has no pretrained weights", hint="model_pretrained: PATH of some")
     if isinstance(config.model_pretrained, str) and word not in READING:
         weights.load(model, config.model_pretrained)
     if config.model_head_init:

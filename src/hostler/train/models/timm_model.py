@@ -33,8 +33,8 @@ def build(rest: str, config: Config, data: Data, outputs: int) -> torch.nn.Modul
 
 def _fixed(timm: Any, name: str) -> bool:
     """Whether it is built for one size of pictures."""
-    found = timm.get_pretrained_cfg(name.partition(".")[0])
-    return bool(found is not None and found.fixed_input_size)
+    pretrained_cfg = timm.get_pretrained_cfg(name.partition(".")[0])
+    return bool(pretrained_cfg is not None and pretrained_cfg.fixed_input_size)
 
 
 def _made(timm: Any, name: str, options: dict[str, Any], config: Config) -> torch.nn.Module:

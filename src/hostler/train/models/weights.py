@@ -17,20 +17,22 @@ _SHOWN = 5
 def load(model: torch.nn.Module, path: str, *, whole: bool = False) -> None:
     """A safetensors file, a torch file (weights only), or a folder with one of them. A head of another
     width is left as it is, unless the whole must fit: a new task has other classes."""
-    found = read(path)
+    tensors = read(path)
     mine = model.state_dict()
-    found = _renamed(found, mine)
+    tensors = _renamed(tensors, mine)
     head = set() if whole else names(model)
     tied = _tied(mine)
-    other = [n for n in mine if n in found and found[n].shape != mine[n].shape]
-    left = [n for n in other if n in head]
-    problems = [f"{n} is {_shape(mine[n])} here and {_shape(found[n])} there" for n in other if n not in head]
-    problems += [f"{n} is not there" for n in mine if not tied[n] & found.keys() and n not in head]
-    problems += [f"{n} is not here" for n in found if n not in mine]
+    other = [n for n in mine if n in tensors and tensors[n].shape != mine[n].shape]
+    remaining = [n for n in other if n in head]
+    problems = [
+        f"{n} is {_shape(mine[n])} here and {_shape(tensors[n])} there" for n in other if n not in head
+    ]
+    problems += [f"{n} is not there" for n in mine if not tied[n] & tensors.keys() and n not in head]
+    problems += [f"{n} is not here" for n in tensors if n not in mine]
     if problems:
         more = f", and {len(problems) - _SHOWN} more" if len(problems) > _SHOWN else ""
         raise SpecError(f"{path} holds weights of another model: {'; '.join(problems[:_SHOWN])}{more}")
-    model.load_state_dict({n: v for n, v in found.items() if n not in left}, strict=False)
+    model.load_state_dict({n: v for n, v in tensors.items() if n not in remaining}, strict=False)
 
 
 def read(path: str) -> dict[str, torch.Tensor]:
@@ -58,12 +60,12 @@ def _tied(mine: Mapping[str, torch.Tensor]) -> dict[str, set[str]]:
 def _file(path: Path) -> Path:
     if path.is_dir():
         for pattern in ("model.safetensors", "*.safetensors", "*.pt", "*.pth", "*.bin"):
-            found = sorted(path.glob(pattern))
-            if found:
-                return found[0]
+            paths = sorted(path.glob(pattern))
+            if paths:
+                return paths[0]
     if not path.is_file():
         raise MissingError(
-            f"there are no weights at {path}", hint="model_pretrained: a file, a folder, true or false"
+            f"no weights were found at {path}", hint="model_pretrained: a file, a folder, true or false"
         )
     return path
 

@@ -25,17 +25,19 @@ def main() -> int:
         "--trace", metavar="FILE", help="at the end, what befell the machines: for hostler simulate --trace"
     )
     parser.add_argument("--sshd", action="store_true", help="machines have an sshd; needs root")
-    given = parser.parse_args()
+    arguments = parser.parse_args()
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
-    with emulator(given.project, buckets=given.bucket, scale=given.scale, sshd=given.sshd) as gce:
+    with emulator(
+        arguments.project, buckets=arguments.bucket, scale=arguments.scale, sshd=arguments.sshd
+    ) as gce:
         print(_greeting(gce), flush=True)
         try:
             signal.pause()
         except KeyboardInterrupt:
             print("\nall machines end", flush=True)
         finally:
-            if given.trace:
-                gce.write_trace(given.trace)
+            if arguments.trace:
+                gce.write_trace(arguments.trace)
     return 0
 
 

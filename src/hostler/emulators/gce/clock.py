@@ -41,9 +41,9 @@ def stamp(at: float | None = None) -> str:
 
 def wall(text: str) -> float:
     """Seconds since the epoch of an RFC 3339 moment."""
-    found = _RFC3339.fullmatch(text)
-    if not found:
+    match = _RFC3339.fullmatch(text)
+    if not match:
         raise invalid("resource.scheduling.terminationTime", text, "It is not a moment in RFC 3339 form.")
-    zone = "+00:00" if found[4] in "Zz" else found[4]
-    whole = datetime.fromisoformat(f"{found[1]}T{found[2]}{zone}").timestamp()
-    return whole + float(found[3] or 0)
+    zone = "+00:00" if match[4] in "Zz" else match[4]
+    whole = datetime.fromisoformat(f"{match[1]}T{match[2]}{zone}").timestamp()
+    return whole + float(match[3] or 0)

@@ -42,7 +42,7 @@ class Control:
         with self._world.lock:
             stock = self._world.stock
             self._world.diary.note(diary.BACK, zone)
-            stock.shortages = {one for one in stock.shortages if zone and one.zone != zone}
+            stock.shortages = {shortage for shortage in stock.shortages if zone and shortage.zone != zone}
             stock.places = {one: room for one, room in stock.places.items() if zone and one != zone}
 
     def write_trace(self, path: str) -> None:
@@ -106,7 +106,7 @@ class Control:
     def remove_bucket(self, name: str) -> None:
         """The bucket vanishes with all it holds."""
         if self.gcs is None:
-            raise LookupError("there is no emulated storage; give `buckets`")
+            raise LookupError("emulated storage was not started: give `buckets`")
         self.gcs.remove_bucket(name)
 
     def disable_api(self, on: bool = True) -> None:
@@ -120,7 +120,7 @@ class Control:
         act: Callable[..., None] | None = getattr(self, name, None) if name in CALLS else None
         if act is None:
             return Refusal(
-                404, "notFound", f"there is no control call {name}; known: {', '.join(CALLS)}"
+                404, "notFound", f"unknown control call {name}; known: {', '.join(CALLS)}"
             ).answer()
         try:
             act(**given)

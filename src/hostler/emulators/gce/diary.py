@@ -51,8 +51,11 @@ class Stretch:
 
 def trace(entries: Sequence[Entry], used: Sequence[Usage], scale: float) -> Trace:
     """Times count from the first launch. Pure."""
-    stretches = _numbered([one for one in used if one.kind == "machine"])
-    known = [*(one.at for one in entries if one.kind == ASKED), *(one.began for one in stretches)]
+    stretches = _numbered([usage for usage in used if usage.kind == "machine"])
+    known = [
+        *(entry.at for entry in entries if entry.kind == ASKED),
+        *(stretch.began for stretch in stretches),
+    ]
     begins = min(known, default=0.0)
     starts, losses, leaves = list[MachineStart](), list[MachineLoss](), list[Leave]()
     for one in stretches:
@@ -70,24 +73,24 @@ def trace(entries: Sequence[Entry], used: Sequence[Usage], scale: float) -> Trac
 
 def _numbered(used: Sequence[Usage]) -> list[Stretch]:
     """Number the machines: one that returns keeps its number, a new one takes that of a lost one."""
-    found: list[Stretch] = []
+    stretches: list[Stretch] = []
     numbers, until = dict[str, int](), dict[int, float]()
     for one in sorted(used, key=lambda one: one.began):
         free = (n for n in range(len(until) + 1) if until.get(n, -math.inf) <= one.began)
         number = numbers.setdefault(one.name, next(free))
         until[number] = one.began + one.seconds
-        found.append(Stretch(number, one.name, one.began, until[number], one.zone))
-    return found
+        stretches.append(Stretch(number, one.name, one.began, until[number], one.zone))
+    return stretches
 
 
 def _outages(entries: Sequence[Entry], begins: float) -> Iterator[Outage]:
     since: dict[str, float] = {}
-    for one in entries:
-        if one.kind == OUT:
-            since.setdefault(one.name, max(0.0, one.at - begins))
-        elif one.kind == BACK:
-            for zone in [one.name] if one.name else list(since):
-                if zone in since and one.at > begins:
-                    yield Outage(zone, since.pop(zone), one.at - begins)
+    for entry in entries:
+        if entry.kind == OUT:
+            since.setdefault(entry.name, max(0.0, entry.at - begins))
+        elif entry.kind == BACK:
+            for zone in [entry.name] if entry.name else list(since):
+                if zone in since and entry.at > begins:
+                    yield Outage(zone, since.pop(zone), entry.at - begins)
                 since.pop(zone, None)
     yield from (Outage(zone, at) for zone, at in since.items())

@@ -59,9 +59,9 @@ class Meter:
             self._open[key] = replace(usage, began=self._clock.now())
 
     def end(self, kind: str, zone: str, name: str) -> None:
-        found = self._open.pop((kind, zone, name), None)
-        if found:
-            self._closed.append(self._until_now(found))
+        usage = self._open.pop((kind, zone, name), None)
+        if usage:
+            self._closed.append(self._until_now(usage))
 
     def usage(self) -> list[Usage]:
         return [*self._closed, *(self._until_now(one) for one in self._open.values())]
@@ -73,4 +73,4 @@ class Meter:
 def bill(used: list[Usage], machine: Price, disk: Price) -> Bill:
     """`machine` and `disk` give dollars an hour of what they are shown."""
     rates = {"machine": machine, "disk": disk}
-    return Bill(tuple((one, rates[one.kind](one) * one.seconds / HOUR) for one in used))
+    return Bill(tuple((usage, rates[usage.kind](usage) * usage.seconds / HOUR) for usage in used))

@@ -58,8 +58,8 @@ class Stock:
 
     def refuse(self, need: Need, taken: Iterable[Need]) -> Failure | None:
         """Why such a machine cannot be had beside the existing ones; None if it can."""
-        there = list(taken)
-        return self._over_quota(need, there) or self._sold_out(need, there)
+        needs = list(taken)
+        return self._over_quota(need, needs) or self._sold_out(need, needs)
 
     def has(self, need: Need, taken: Iterable[Need]) -> bool:
         return self._sold_out(need, list(taken)) is None
@@ -103,17 +103,17 @@ def gpu_metric(kind: str) -> str:
 
 
 def _exhausted(need: Need) -> Failure:
-    said = (
+    text = (
         f"The zone 'projects/emulated/zones/{need.zone}' does not have enough resources available to fulfill "
         "the request.  Try a different zone, or try again later."
     )
     info = {"reason": "resource_availability", "domain": "compute.googleapis.com"}
     facts = {"vmType": need.machine.name, "zone": need.zone}
     detail: dict[str, Any] = {"errorInfo": {**info, "metadatas": facts}}
-    return Failure("ZONE_RESOURCE_POOL_EXHAUSTED", said, 503, (detail,))
+    return Failure("ZONE_RESOURCE_POOL_EXHAUSTED", text, 503, (detail,))
 
 
 def _exceeded(metric: str, limit: float, where: str, dimensions: dict[str, str]) -> Failure:
-    said = f"Quota '{metric}' exceeded.  Limit: {limit} {where}."
+    text = f"Quota '{metric}' exceeded.  Limit: {limit} {where}."
     info = {"metricName": f"compute.googleapis.com/{metric.lower()}", "limitName": metric, "limit": limit}
-    return Failure("QUOTA_EXCEEDED", said, 403, ({"quotaInfo": {**info, "dimensions": dimensions}},))
+    return Failure("QUOTA_EXCEEDED", text, 403, ({"quotaInfo": {**info, "dimensions": dimensions}},))

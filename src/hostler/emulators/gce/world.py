@@ -58,14 +58,18 @@ class World:
 
     def taken(self, *, but: Machine | None = None) -> Iterator[Need]:
         """Needs of the existing machines."""
-        return (one.need for one in self.machines.values() if one is not but and one.status in TAKING)
+        return (
+            machine.need
+            for machine in self.machines.values()
+            if machine is not but and machine.status in TAKING
+        )
 
     def machine_named(self, name: str) -> Machine:
         """By its name alone, which is unique in most scenes."""
-        found = [one for one in self.machines.values() if one.name == name]
-        if len(found) != 1:
-            raise LookupError(f"there are {len(found)} machines named {name}")
-        return found[0]
+        machines = [machine for machine in self.machines.values() if machine.name == name]
+        if len(machines) != 1:
+            raise LookupError(f"there are {len(machines)} machines named {name}")
+        return machines[0]
 
 
 def fingerprint() -> str:

@@ -117,9 +117,9 @@ class Faults:
     def choose(self, at: Route) -> Fault | None:
         """The fault that this request meets; asked once for each."""
         with self._lock:
-            found = self._ordered(at) or self._by_chance(at)
-            self.met += found is not None
-            return found
+            fault = self._ordered(at) or self._by_chance(at)
+            self.met += fault is not None
+            return fault
 
     def _ordered(self, at: Route) -> Fault | None:
         for order in self._orders:

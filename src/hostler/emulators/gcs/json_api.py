@@ -130,10 +130,10 @@ def _copy(storage: Storage, request: Request, at: Route, bucket: str, name: str)
 
 def _compose(storage: Storage, request: Request, at: Route) -> Object:
     body, parts = request.json(), []
-    for one in body.get("sourceObjects", []):
-        source = storage.get(at.bucket, one["name"], one.get("generation"))
-        wanted = one.get("objectPreconditions", {}).get("ifGenerationMatch")
-        Conditions(generation=None if wanted is None else int(wanted)).check(source)
+    for source_object in body.get("sourceObjects", []):
+        source = storage.get(at.bucket, source_object["name"], source_object.get("generation"))
+        if_generation_match = source_object.get("objectPreconditions", {}).get("ifGenerationMatch")
+        Conditions(generation=None if if_generation_match is None else int(if_generation_match)).check(source)
         parts.append(source.data)
     facts = body.get("destination", {})
     content = Content(b"".join(parts), facts.get("contentType"), facts.get("metadata", {}), composite=True)

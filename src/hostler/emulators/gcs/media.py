@@ -34,14 +34,14 @@ def media(found: Object, asked: Mapping[str, str], *, summed: bool) -> Answer:
 
 def span_of(asked: str, size: int) -> tuple[int, int] | None:
     """[begin, end) of a Range header; None for the whole object; Refusal 416 if it lies beyond."""
-    found = _RANGE.fullmatch(asked.replace(" ", ""))
-    if not found or not any(found.groups()):
+    match = _RANGE.fullmatch(asked.replace(" ", ""))
+    if not match or not any(match.groups()):
         return None
-    if not found[1]:
-        begin, end = max(0, size - int(found[2])), size
+    if not match[1]:
+        begin, end = max(0, size - int(match[2])), size
     else:
-        begin, end = int(found[1]), min(int(found[2]) + 1 if found[2] else size, size)
+        begin, end = int(match[1]), min(int(match[2]) + 1 if match[2] else size, size)
     if begin >= end:
-        said = "The requested range cannot be satisfied."
-        raise Refusal(416, "requestedRangeNotSatisfiable", "InvalidRange", said)
+        text = "The requested range cannot be satisfied."
+        raise Refusal(416, "requestedRangeNotSatisfiable", "InvalidRange", text)
     return begin, end

@@ -84,8 +84,8 @@ def no_upload() -> Refusal:
 
 
 def condition_failed() -> Refusal:
-    said = "At least one of the pre-conditions you specified did not hold."
-    return Refusal(412, "conditionNotMet", "PreconditionFailed", said)
+    text = "At least one of the pre-conditions you specified did not hold."
+    return Refusal(412, "conditionNotMet", "PreconditionFailed", text)
 
 
 def not_modified() -> Refusal:

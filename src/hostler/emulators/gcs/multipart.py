@@ -19,10 +19,10 @@ class Part:
 
 
 def boundary_of(content_type: str) -> bytes:
-    found = _BOUNDARY.search(content_type)
-    if not found:
+    match = _BOUNDARY.search(content_type)
+    if not match:
         raise bad_request("the content type names no boundary")
-    return found[1].encode()
+    return match[1].encode()
 
 
 def parts_of(body: bytes, boundary: bytes) -> list[Part]:

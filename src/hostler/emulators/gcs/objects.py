@@ -18,6 +18,8 @@ from hostler.frozen import dataclass
 from hostler.trackers.crc32c import crc32c
 
 SUMMED = 1 << 20  # above it, the XML API tells no CRC-32C: it would cost seconds
+LARGE = 1 << 16  # above it, the CRC-32C of some bytes is computed once
+_sums: dict[bytes, str] = {}  # MD5 of large contents → their CRC-32C
 
 
 @dataclass(frozen=True)
@@ -39,7 +41,12 @@ class Object:
 
     @cached_property
     def crc32c(self) -> str:
-        return base64.b64encode(crc32c(self.data).to_bytes(4, "big")).decode()
+        if len(self.data) <= LARGE:
+            return _sum_of(self.data)
+        known = hashlib.md5(self.data).digest()
+        if known not in _sums:
+            _sums[known] = _sum_of(self.data)
+        return _sums[known]
 
     @property
     def json_etag(self) -> str:
@@ -85,6 +92,10 @@ class Object:
     def _optional(self) -> dict[str, object]:
         md5 = {} if self.composite else {"md5Hash": self.md5}
         return {**md5, **({"metadata": dict(self.metadata)} if self.metadata else {})}
+
+
+def _sum_of(data: bytes) -> str:
+    return base64.b64encode(crc32c(data).to_bytes(4, "big")).decode()
 
 
 def timestamp(seconds: float) -> str:

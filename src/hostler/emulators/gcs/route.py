@@ -57,10 +57,10 @@ def route(method: str, path: str, query: Mapping[str, str], headers: Mapping[str
         return Route(Api.METADATA, Kind.TOKEN)
     if path.startswith("/batch/"):
         return Route(Api.BATCH, Kind.BATCH)
-    if found := _UPLOAD.fullmatch(path):
-        return Route(Api.UPLOAD, _of_upload(method, query), unquote(found[1]), query.get("name", ""))
-    if found := _JSON.fullmatch(path):
-        return _json(method, path, query, found)
+    if match := _UPLOAD.fullmatch(path):
+        return Route(Api.UPLOAD, _of_upload(method, query), unquote(match[1]), query.get("name", ""))
+    if match := _JSON.fullmatch(path):
+        return _json(method, path, query, match)
     bucket, _, key = path[1:].partition("/")
     named = unquote(key) or query.get("prefix", "")
     return Route(Api.XML, _of_xml(method, key, query, headers), unquote(bucket), named)

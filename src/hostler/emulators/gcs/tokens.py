@@ -55,14 +55,14 @@ class Tokens:
             return Answer(200, _PLAIN[request.path].encode(), {"Content-Type": "text/plain", **_FLAVOR})
         if request.headers.get("metadata-flavor") != "Google":
             raise Refusal(403, "forbidden", "Forbidden", "Missing Metadata-Flavor:Google header.")
-        found = _ACCOUNT.fullmatch(unquote(request.path))
-        if found and found[1] == "token":
+        match = _ACCOUNT.fullmatch(unquote(request.path))
+        if match and match[1] == "token":
             content: dict[str, object] = {"access_token": self.issue(), "expires_in": int(self._life)}
             return _flavored({**content, "token_type": "Bearer"})
-        if found and not found[1]:
+        if match and not match[1]:
             scopes = ["https://www.googleapis.com/auth/cloud-platform"]
             return _flavored({"aliases": ["default"], "email": _EMAIL, "scopes": scopes})
-        if found and found[1] == "email":
+        if match and match[1] == "email":
             return Answer(200, _EMAIL.encode(), {"Content-Type": "text/plain", **_FLAVOR})
         raise Refusal(404, "notFound", "NotFound", f"no metadata at {request.path}")
 
@@ -72,5 +72,5 @@ def unauthenticated() -> Refusal:
 
 
 def _flavored(content: dict[str, object]) -> Answer:
-    found = json_answer(content)
-    return Answer(found.status, found.body, {**found.headers, **_FLAVOR})
+    answer = json_answer(content)
+    return Answer(answer.status, answer.body, {**answer.headers, **_FLAVOR})

@@ -41,8 +41,8 @@ def answer_upload(storage: Storage, request: Request, at: Route) -> Answer:
 
 def name_in(request: Request) -> str:
     """The object's name where only the body tells it; '' if it does not."""
-    found = re.search(rb'"name":\s*("(?:[^"\\]|\\.)*")', request.body[:65536])
-    return str(json.loads(found[1])) if found else ""
+    match = re.search(rb'"name":\s*("(?:[^"\\]|\\.)*")', request.body[:65536])
+    return str(json.loads(match[1])) if match else ""
 
 
 def _whole(storage: Storage, request: Request, at: Route, name: str, content: Content) -> Answer:
@@ -91,13 +91,13 @@ def _chunk(storage: Storage, request: Request) -> Answer:
 
 def _receive(received: bytearray, request: Request) -> int | None:
     """Append what is new; the total size, if the client knows it yet."""
-    given = request.headers.get("content-range")
-    if given is None:
+    content_range = request.headers.get("content-range")
+    if content_range is None:
         received[:] = request.body
         return len(received)
-    found = _CONTENT_RANGE.fullmatch(given)
-    if not found or (found[1] and int(found[1]) > len(received)):
-        raise bad_request(f"Content-Range {given!r} does not continue at {len(received)}")
-    if found[1]:
-        received += request.body[len(received) - int(found[1]) :]
-    return None if found[3] == "*" else int(found[3])
+    match = _CONTENT_RANGE.fullmatch(content_range)
+    if not match or (match[1] and int(match[1]) > len(received)):
+        raise bad_request(f"Content-Range {content_range!r} does not continue at {len(received)}")
+    if match[1]:
+        received += request.body[len(received) - int(match[1]) :]
+    return None if match[3] == "*" else int(match[3])

@@ -21,13 +21,13 @@ def main() -> int:
     parser.add_argument("--nodes", type=int, default=3, help="how many, of 4 CPUs and 8 GiB (%(default)s)")
     parser.add_argument("--gpus", type=int, default=0, help="of each node (%(default)s)")
     parser.add_argument("--real-pace", action="store_true", help="wait as long as a cluster does")
-    given = parser.parse_args()
+    arguments = parser.parse_args()
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
     with tempfile.TemporaryDirectory(prefix="hostler-k8s-") as folder:
-        pace = Pace.real() if given.real_pace else Pace()
+        pace = Pace.real() if arguments.real_pace else Pace()
         with Cluster(Path(folder), nodes=(), pace=pace) as cluster:
-            for number in range(1, given.nodes + 1):
-                cluster.add_node(f"node-{number}", gpus=given.gpus)
+            for number in range(1, arguments.nodes + 1):
+                cluster.add_node(f"node-{number}", gpus=arguments.gpus)
             print(f"export KUBECONFIG={shlex.quote(str(cluster.kubeconfig))}", flush=True)
             try:
                 signal.pause()

@@ -101,7 +101,7 @@ class Cluster(Control):
     @property
     def nodes(self) -> list[str]:
         with self._world.lock:
-            return [one["metadata"]["name"] for one in self._world.storage.all(NODES)]
+            return [record["metadata"]["name"] for record in self._world.storage.all(NODES)]
 
     @property
     def requests(self) -> list[tuple[str, str]]:

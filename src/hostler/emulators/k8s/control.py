@@ -58,9 +58,9 @@ class Control:
     def exceed_disk(self, pod: str, limit: str = "10Mi") -> None:
         """As a kubelet that finds more files than the pod's limit allows: an end without a grace period."""
         with self._world.lock:
-            sandbox, said = self._sandbox(pod), _DISK.format(limit)
-            sandbox.verdict, sandbox.deadline = Verdict("Evicted", said), self._world.clock()
-            events.record(self._world, self.pod(pod), events.WARNING, "Evicted", said, "kubelet")
+            sandbox, text = self._sandbox(pod), _DISK.format(limit)
+            sandbox.verdict, sandbox.deadline = Verdict("Evicted", text), self._world.clock()
+            events.record(self._world, self.pod(pod), events.WARNING, "Evicted", text, "kubelet")
             sandbox.kill("Error")
 
     def signal(self, pod: str, number: int = signal.SIGTERM) -> None:
@@ -138,10 +138,10 @@ class Control:
     def pod(self, name: str) -> Obj:
         namespace, _, plain = name.rpartition("/")
         with self._world.lock:
-            found = self._world.storage.find(PODS, namespace or "default", plain)
-            if found is None:
-                raise LookupError(f"there is no pod {name}")
-            return copy.deepcopy(found)
+            record = self._world.storage.find(PODS, namespace or "default", plain)
+            if record is None:
+                raise LookupError(f"unknown pod {name}")
+            return copy.deepcopy(record)
 
     def began(self, pod: str) -> float:
         """When the first container of a pod was started, to more than the whole seconds of its status."""
@@ -149,16 +149,16 @@ class Control:
             return min(run.began for runs in self._sandbox(pod).runs.values() for run in runs)
 
     def _sandbox(self, name: str) -> Sandbox:
-        found = self._world.sandbox(self.pod(name))
-        if found is None:
+        sandbox = self._world.sandbox(self.pod(name))
+        if sandbox is None:
             raise LookupError(f"pod {name} has not started")
-        return found
+        return sandbox
 
     def _node(self, name: str) -> Obj:
-        found = self._world.storage.find(NODES, "", name)
-        if found is None:
-            raise LookupError(f"there is no node {name}")
-        return found
+        record = self._world.storage.find(NODES, "", name)
+        if record is None:
+            raise LookupError(f"unknown node {name}")
+        return record
 
     def _on(self, node: str) -> list[Obj]:
         return [pod for pod in self._world.storage.all(PODS) if pod["spec"].get("nodeName") == node]

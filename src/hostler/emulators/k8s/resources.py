@@ -76,10 +76,15 @@ GROUPS = tuple(dict.fromkeys(one.group for one in RESOURCES if one.group))
 
 def named(group: str, version: str, plural: str) -> Resource | None:
     wanted = (group, version, plural)
-    return next((one for one in RESOURCES if (one.group, one.version, one.plural) == wanted), None)
+    return next(
+        (resource for resource in RESOURCES if (resource.group, resource.version, resource.plural) == wanted),
+        None,
+    )
 
 
 def of(thing: Mapping[str, Any]) -> Resource:
     """The resource of an object, by what the object says of itself."""
     kind, version = thing["kind"], thing["apiVersion"]
-    return next(one for one in RESOURCES if (one.kind, one.api_version) == (kind, version))
+    return next(
+        resource for resource in RESOURCES if (resource.kind, resource.api_version) == (kind, version)
+    )

@@ -88,12 +88,12 @@ class Storage:
         """Changes after that version; refused if they are not known any more."""
         if version < self._oldest:
             raise too_old(version, self._oldest)
-        found: list[Change] = []
+        changes: list[Change] = []
         for change in reversed(self._changes):
             if change.version <= version:
                 break
-            found.append(change)
-        return found[::-1]
+            changes.append(change)
+        return changes[::-1]
 
     def forget(self) -> None:
         """As a compaction: nobody learns any more what has happened before now."""

@@ -85,13 +85,13 @@ class BillingCatalogue:
         if not self.good(request.headers.get("authorization", "")):
             raise Refused(401, "Request had invalid authentication credentials.")
         if self.disabled:
-            said = "Cloud Billing API has not been used in project 1 before or it is disabled."
-            raise Refused(403, said, "SERVICE_DISABLED")
+            text = "Cloud Billing API has not been used in project 1 before or it is disabled."
+            raise Refused(403, text, "SERVICE_DISABLED")
         at = re.fullmatch(rf"{PATH}(?:/([^/]+)/skus)?", request.path)
         if at is None or request.method != "GET":
             raise Refused(404, "Requested entity was not found.")
         if at[1] is None:
-            return _page([_service(one) for one in NAMES], "services", request)
+            return _page([_service(name) for name in NAMES], "services", request)
         if at[1] not in NAMES:
             raise Refused(404, "Requested entity was not found.")
         if request.query.get("currencyCode", "USD") != "USD":
@@ -103,18 +103,18 @@ class BillingCatalogue:
         for words, (core, ram) in CORES.items():
             for part, cost, unit in (("Core", core, "h"), ("Ram", ram, "GiBy.h")):
                 group = "N1Standard" if words.startswith("N1") else {"Core": "CPU"}.get(part, "RAM")
-                said = f"{words} {part} running in {place}"
-                yield _sku(said, group, "OnDemand", region, cost * factor, unit)
+                text = f"{words} {part} running in {place}"
+                yield _sku(text, group, "OnDemand", region, cost * factor, unit)
                 spot = cost * factor * SPOT
-                yield _sku(f"Spot Preemptible {said}", group, "Preemptible", region, spot, unit)
+                yield _sku(f"Spot Preemptible {text}", group, "Preemptible", region, spot, unit)
         for words, cost in CARDS.items():
             yield _sku(f"{words} running in {place}", "GPU", "OnDemand", region, cost * factor, "h")
-            said = f"{words} attached to Spot Preemptible VMs running in {place}"
-            yield _sku(said, "GPU", "Preemptible", region, cost * factor * SPOT, "h")
-        said = f"Commitment v1: N2 Cpu in {place} for 1 Year"
-        yield _sku(said, "CPU", "Commit1Yr", region, 0.0199 * factor, "h")
-        said = f"Balanced PD Capacity in {place}"
-        yield _sku(said, "SSD", "OnDemand", region, 0.1 * factor, "GiBy.mo")
+            text = f"{words} attached to Spot Preemptible VMs running in {place}"
+            yield _sku(text, "GPU", "Preemptible", region, cost * factor * SPOT, "h")
+        text = f"Commitment v1: N2 Cpu in {place} for 1 Year"
+        yield _sku(text, "CPU", "Commit1Yr", region, 0.0199 * factor, "h")
+        text = f"Balanced PD Capacity in {place}"
+        yield _sku(text, "SSD", "OnDemand", region, 0.1 * factor, "GiBy.mo")
 
 
 def _service(number: str) -> Body:

@@ -22,8 +22,8 @@ Body = dict[str, Any]
 
 def attach(world: World, scope: Scope, machine: str, asked: list[Body]) -> list[Body]:
     """The machine's own view of its disks; new ones are made. Refused as a whole, or done as a whole."""
-    for number, one in enumerate(asked):
-        _check(world, scope, one, _name(one, machine, number))
+    for number, record in enumerate(asked):
+        _check(world, scope, record, _name(record, machine, number))
     return [_attached(world, scope, machine, one, number) for number, one in enumerate(asked)]
 
 
@@ -113,22 +113,22 @@ def insert(world: World, call: Call) -> Body:
 def _source(world: World, call: Call) -> Body:
     """The disk of which another one is made: of the same zone, and on a machine or not."""
     given = str(call.body["sourceDisk"])
-    found = world.disks.get((after(given, "zones") or call.scope.place, last(given)))
-    if found is None:
+    record = world.disks.get((after(given, "zones") or call.scope.place, last(given)))
+    if record is None:
         raise not_found(given)
-    return found
+    return record
 
 
 def find(world: World, call: Call) -> Body:
-    found = world.disks.get((call.scope.place, call.name))
-    if found is None:
+    record = world.disks.get((call.scope.place, call.name))
+    if record is None:
         raise not_found(call.scope.of("disks", call.name))
-    return found
+    return record
 
 
 def list_(world: World, call: Call) -> Body:
-    found = [body for (zone, _), body in world.disks.items() if zone == call.scope.place]
-    return listing("compute#diskList", f"{call.scope.path}/disks", found, call.query)
+    rows = [body for (zone, _), body in world.disks.items() if zone == call.scope.place]
+    return listing("compute#diskList", f"{call.scope.path}/disks", rows, call.query)
 
 
 def aggregated_list(world: World, call: Call) -> Body:

@@ -98,13 +98,13 @@ class _Reader:
     def _split(self, text: str) -> list[tuple[str, str]]:
         tokens, at = [], 0
         while text[at:].strip():
-            found = _TOKEN.match(text, at)
-            if not found:
+            match = _TOKEN.match(text, at)
+            if not match:
                 raise self.wrong()
-            kind = str(found.lastgroup)
+            kind = str(match.lastgroup)
             name = "quoted" if kind in ("double", "single") else kind
-            tokens.append((name, re.sub(r"\\(.)", r"\1", found[kind]) if name == "quoted" else found[kind]))
-            at = found.end()
+            tokens.append((name, re.sub(r"\\(.)", r"\1", match[kind]) if name == "quoted" else match[kind]))
+            at = match.end()
         return tokens
 
 

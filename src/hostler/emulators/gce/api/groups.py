@@ -81,15 +81,15 @@ def _filled(world: World, call: Call, name: str) -> Body:
 
 def _check_shape(region: str, body: Mapping[str, Any]) -> None:
     policy = body.get("distributionPolicy", {})
-    for one in policy.get("zones", []):
-        if last(one.get("zone", "")) not in zones_of(region):
-            said = f"The zone is not in region '{region}'."
-            raise invalid("resource.distributionPolicy.zones", one.get("zone"), said)
+    for zone in policy.get("zones", []):
+        if last(zone.get("zone", "")) not in zones_of(region):
+            text = f"The zone is not in region '{region}'."
+            raise invalid("resource.distributionPolicy.zones", zone.get("zone"), text)
     shape = policy.get("targetShape", "EVEN")
     proactive = body.get("updatePolicy", {}).get("instanceRedistributionType", "PROACTIVE") == "PROACTIVE"
     if region and shape != "EVEN" and proactive:
-        said = f"Target shape {shape} needs instance redistribution type NONE."
-        raise invalid("resource.updatePolicy.instanceRedistributionType", "PROACTIVE", said)
+        text = f"Target shape {shape} needs instance redistribution type NONE."
+        raise invalid("resource.updatePolicy.instanceRedistributionType", "PROACTIVE", text)
 
 
 def _size(given: object) -> int:
@@ -100,10 +100,10 @@ def _size(given: object) -> int:
 
 
 def find(world: World, call: Call) -> Group:
-    found = world.groups.get((call.scope, call.name))
-    if found is None:
+    group = world.groups.get((call.scope, call.name))
+    if group is None:
         raise not_found(call.scope.of("instanceGroupManagers", call.name))
-    return found
+    return group
 
 
 def shown(group: Group) -> Body:
@@ -122,9 +122,9 @@ def get(world: World, call: Call) -> Body:
 
 
 def list_(world: World, call: Call) -> Body:
-    found = [shown(group) for (scope, _), group in world.groups.items() if scope == call.scope]
+    rows = [shown(group) for (scope, _), group in world.groups.items() if scope == call.scope]
     kind = "compute#regionInstanceGroupManagerList" if call.scope.kind == "regions" else _LIST
-    return listing(kind, f"{call.scope.path}/instanceGroupManagers", found, call.query)
+    return listing(kind, f"{call.scope.path}/instanceGroupManagers", rows, call.query)
 
 
 def aggregated_list(world: World, call: Call) -> Body:
@@ -201,12 +201,12 @@ def _asked(group: Group, call: Call) -> list[Member]:
     members = []
     for url in call.body.get("instances", []):
         parts = path_of(url).split("/")
-        found = group.member(parts[-3], parts[-1]) if len(parts) >= 4 else None
-        if found is not None:
-            members.append(found)
+        member = group.member(parts[-3], parts[-1]) if len(parts) >= 4 else None
+        if member is not None:
+            members.append(member)
         elif not call.body.get("skipInstancesOnValidationError"):
-            said = f"The instance is not a member of '{group.path}'."
-            raise invalid("instances", url, said)
+            text = f"The instance is not a member of '{group.path}'."
+            raise invalid("instances", url, text)
     if not call.body.get("instances"):
         raise required("instances")
     return members
@@ -214,8 +214,8 @@ def _asked(group: Group, call: Call) -> list[Member]:
 
 def managed_instances(world: World, call: Call) -> Body:
     group = find(world, call)
-    found = [_managed(world, group, member) for member in group.members]
-    return page(found, call.query, key="managedInstances")[0]
+    rows = [_managed(world, group, member) for member in group.members]
+    return page(rows, call.query, key="managedInstances")[0]
 
 
 def _managed(world: World, group: Group, member: Member) -> Body:

@@ -26,8 +26,8 @@ def image_at(world: World, url: str) -> str:
     scope = Scope(project, "global")
     if "family" in parts:
         return scope.of("images", str(in_family(world, scope, parts[-1])["name"]))
-    found = named(world, scope, parts[-1])
-    return scope.of("images", str(found["name"]))
+    record = named(world, scope, parts[-1])
+    return scope.of("images", str(record["name"]))
 
 
 def named(world: World, scope: Scope, name: str) -> Body:
@@ -102,26 +102,26 @@ def insert(world: World, call: Call) -> Body:
 
 
 def delete(world: World, call: Call) -> Body:
-    found = _own(world, call)
+    record = _own(world, call)
     work = at_once(lambda: contents.forget_image(world, call.name))
-    return begin(world, call, call.scope.of("images", call.name), found["id"], work)
+    return begin(world, call, call.scope.of("images", call.name), record["id"], work)
 
 
 def patch(world: World, call: Call) -> Body:
-    found = _own(world, call)
+    record = _own(world, call)
     wrong = sorted(set(call.body) - set(_CHANGEABLE))
     if wrong:
         raise invalid(f"resource.{wrong[0]}", call.body[wrong[0]], "Only some fields can be changed.")
     if call.body.get("family"):
         check_name(call.body["family"])
-    work = at_once(lambda: found.update(call.body))
-    return begin(world, call, call.scope.of("images", call.name), found["id"], work)
+    work = at_once(lambda: record.update(call.body))
+    return begin(world, call, call.scope.of("images", call.name), record["id"], work)
 
 
 def deprecate(world: World, call: Call) -> Body:
-    found = _own(world, call)
-    found["deprecated"] = dict(call.body)
-    return begin(world, call, call.scope.of("images", call.name), found["id"], at_once(lambda: None))
+    record = _own(world, call)
+    record["deprecated"] = dict(call.body)
+    return begin(world, call, call.scope.of("images", call.name), record["id"], at_once(lambda: None))
 
 
 _CHANGEABLE = ("family", "description", "deprecated")
@@ -145,7 +145,9 @@ def _own(world: World, call: Call) -> Body:
 
 def _runs(world: World, disk: Body) -> bool:
     users = [last(user) for user in disk.get("users", [])]
-    return any(one.name in users and one.status != "TERMINATED" for one in world.machines.values())
+    return any(
+        machine.name in users and machine.status != "TERMINATED" for machine in world.machines.values()
+    )
 
 
 def _active(image: Body) -> bool:

@@ -27,11 +27,11 @@ Body = dict[str, Any]
 
 
 def insert(world: World, call: Call) -> Body:
-    given, ends = dict(call.body), None
+    values, ends = dict(call.body), None
     if call.query.get("sourceInstanceTemplate"):
         template = template_at(world, call.query["sourceInstanceTemplate"])
-        given, ends = {**template.body["properties"], **given}, template.ends
-    machine = add(world, call.scope, given, ends)
+        values, ends = {**template.body["properties"], **values}, template.ends
+    machine = add(world, call.scope, values, ends)
     work = provisioning(world, machine)
     return begin(world, call, machine.path, machine.body["id"], work, delay=world.pace.provision)
 
@@ -81,10 +81,10 @@ def provisioning(world: World, machine: Machine, *, new: bool = True) -> Work:
 
 
 def find(world: World, call: Call) -> Machine:
-    found = world.machines.get((call.scope.place, call.name))
-    if found is None:
+    machine = world.machines.get((call.scope.place, call.name))
+    if machine is None:
         raise not_found(call.scope.of("instances", call.name))
-    return found
+    return machine
 
 
 def get(world: World, call: Call) -> Body:
@@ -92,14 +92,14 @@ def get(world: World, call: Call) -> Body:
 
 
 def list_(world: World, call: Call) -> Body:
-    found = [one.body for one in world.machines.values() if one.zone == call.scope.place]
-    return listing("compute#instanceList", f"{call.scope.path}/instances", found, call.query)
+    rows = [machine.body for machine in world.machines.values() if machine.zone == call.scope.place]
+    return listing("compute#instanceList", f"{call.scope.path}/instances", rows, call.query)
 
 
 def aggregated_list(world: World, call: Call) -> Body:
     by_zone: dict[str, list[Body]] = {f"zones/{zone}": [] for zone in ZONES}
-    for one in world.machines.values():
-        by_zone[f"zones/{one.zone}"].append(one.body)
+    for machine in world.machines.values():
+        by_zone[f"zones/{machine.zone}"].append(machine.body)
     path = f"projects/{world.project}/aggregated/instances"
     return aggregated("compute#instanceAggregatedList", path, "instances", by_zone, call.query)
 
@@ -107,8 +107,8 @@ def aggregated_list(world: World, call: Call) -> Body:
 def delete(world: World, call: Call) -> Body:
     machine = find(world, call)
     if machine.body["deletionProtection"]:
-        said = f"Invalid resource usage: 'The instance {call.name} is protected against deletion'."
-        raise Refusal(400, "invalidResourceUsage", said)
+        text = f"Invalid resource usage: 'The instance {call.name} is protected against deletion'."
+        raise Refusal(400, "invalidResourceUsage", text)
     return begin(world, call, machine.path, machine.body["id"], removal(world, machine, Cause.ASKED))
 
 

@@ -15,16 +15,16 @@ Body = dict[str, Any]
 
 
 def get(world: World, call: Call) -> Body:
-    found = world.groups.get((call.scope, call.name))
-    if found is None:
+    group = world.groups.get((call.scope, call.name))
+    if group is None:
         raise not_found(call.scope.of("instanceGroups", call.name))
-    return _shown(found)
+    return _shown(group)
 
 
 def list_(world: World, call: Call) -> Body:
-    found = [_shown(group) for (scope, _), group in world.groups.items() if scope == call.scope]
+    rows = [_shown(group) for (scope, _), group in world.groups.items() if scope == call.scope]
     kind = "compute#regionInstanceGroupList" if call.scope.kind == "regions" else "compute#instanceGroupList"
-    return listing(kind, f"{call.scope.path}/instanceGroups", found, call.query)
+    return listing(kind, f"{call.scope.path}/instanceGroups", rows, call.query)
 
 
 def _shown(group: Group) -> Body:

@@ -23,7 +23,7 @@ _DAYS = 3
 def capacity(world: World, call: Call) -> Body:
     """Recommend the first zone that has machines for all of them; none, a score of 0."""
     selections = call.body.get("instanceFlexibilityPolicy", {}).get("instanceSelections", {})
-    named = [name for one in selections.values() for name in one.get("machineTypes", [])]
+    named = [name for selection in selections.values() for name in selection.get("machineTypes", [])]
     if not named:
         raise required("instanceFlexibilityPolicy.instanceSelections")
     model = _model(call)

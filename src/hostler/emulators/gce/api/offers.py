@@ -48,8 +48,8 @@ def region(world: World, call: Call) -> Body:
 
 
 def regions(world: World, call: Call) -> Body:
-    found = [_region(world, name) for name in REGIONS]
-    return listing("compute#regionList", f"projects/{world.project}/regions", found, call.query)
+    rows = [_region(world, name) for name in REGIONS]
+    return listing("compute#regionList", f"projects/{world.project}/regions", rows, call.query)
 
 
 def zone(world: World, call: Call) -> Body:
@@ -57,8 +57,8 @@ def zone(world: World, call: Call) -> Body:
 
 
 def zones(world: World, call: Call) -> Body:
-    found = [_zone(world, name) for name in ZONES]
-    return listing("compute#zoneList", f"projects/{world.project}/zones", found, call.query)
+    rows = [_zone(world, name) for name in ZONES]
+    return listing("compute#zoneList", f"projects/{world.project}/zones", rows, call.query)
 
 
 def machine_type_(world: World, call: Call) -> Body:
@@ -69,8 +69,8 @@ def machine_type_(world: World, call: Call) -> Body:
 
 
 def machine_types_(world: World, call: Call) -> Body:
-    found = [_machine(call.scope, one) for one in machine_types()]
-    return listing("compute#machineTypeList", f"{call.scope.path}/machineTypes", found, call.query)
+    rows = [_machine(call.scope, one) for one in machine_types()]
+    return listing("compute#machineTypeList", f"{call.scope.path}/machineTypes", rows, call.query)
 
 
 def all_machine_types(world: World, call: Call) -> Body:
@@ -88,8 +88,8 @@ def accelerator(world: World, call: Call) -> Body:
 
 
 def accelerators(world: World, call: Call) -> Body:
-    found = [_accelerator(call.scope, name) for name in ACCELERATORS]
-    return listing("compute#acceleratorTypeList", f"{call.scope.path}/acceleratorTypes", found, call.query)
+    rows = [_accelerator(call.scope, name) for name in ACCELERATORS]
+    return listing("compute#acceleratorTypeList", f"{call.scope.path}/acceleratorTypes", rows, call.query)
 
 
 def all_accelerators(world: World, call: Call) -> Body:
@@ -107,8 +107,8 @@ def disk_type(world: World, call: Call) -> Body:
 
 
 def disk_types(world: World, call: Call) -> Body:
-    found = [_disk(call.scope, name) for name in _DISKS]
-    return listing("compute#diskTypeList", f"{call.scope.path}/diskTypes", found, call.query)
+    rows = [_disk(call.scope, name) for name in _DISKS]
+    return listing("compute#diskTypeList", f"{call.scope.path}/diskTypes", rows, call.query)
 
 
 def _region(world: World, name: str) -> Body:

@@ -86,7 +86,9 @@ class Operations:
 
     def note_deleted(self, scope: Scope, target: str, target_id: str, user: str) -> None:
         """A machine that its group has deleted; once, however often that is asked for."""
-        known = ((one.body["operationType"], one.body["targetId"]) for one in self._all.values())
+        known = (
+            (operation.body["operationType"], operation.body["targetId"]) for operation in self._all.values()
+        )
         if ("delete", target_id) not in known:
             self._make(scope, "delete", target, target_id, user).finish()
 
@@ -97,13 +99,13 @@ class Operations:
         self._asked[request_id] = made
 
     def get(self, scope: Scope, name: str) -> Operation:
-        found = self._all.get(name)
-        if found is None or found.scope != scope:
+        operation = self._all.get(name)
+        if operation is None or operation.scope != scope:
             raise not_found(scope.of("operations", name))
-        return found
+        return operation
 
     def of(self, scope: Scope | None = None) -> list[Operation]:
-        return [one for one in self._all.values() if scope is None or one.scope == scope]
+        return [operation for operation in self._all.values() if scope is None or operation.scope == scope]
 
     def delete(self, scope: Scope, name: str) -> None:
         self.get(scope, name)

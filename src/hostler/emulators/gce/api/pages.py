@@ -17,10 +17,10 @@ def page(
     items: Sequence[dict[str, Any]], query: Mapping[str, str], *, key: str = "items"
 ) -> tuple[dict[str, Any], list[dict[str, Any]]]:
     """The part of an answer with the items, and the items alone."""
-    found = _ordered(chosen(items, query.get("filter")), query.get("orderBy", ""))
+    rows = _ordered(chosen(items, query.get("filter")), query.get("orderBy", ""))
     begin, count = _begin(query), _count(query)
-    here = found[begin : begin + count]
-    more = {"nextPageToken": _token(begin + count)} if begin + count < len(found) else {}
+    here = rows[begin : begin + count]
+    more = {"nextPageToken": _token(begin + count)} if begin + count < len(rows) else {}
     return {**({key: here} if here else {}), **more}, here
 
 
@@ -39,14 +39,14 @@ def aggregated(
     whole, here = page([item for _, item in flat], query)
     answer: dict[str, Any] = {"kind": kind, "id": path, "selfLink": link(path), "items": {}}
     for place in by_place:
-        found = [item for item in here if places[id(item)] == place]
-        answer["items"][place] = {key: found} if found else {"warning": _nothing(place)}
+        rows = [item for item in here if places[id(item)] == place]
+        answer["items"][place] = {key: rows} if rows else {"warning": _nothing(place)}
     return answer | {name: value for name, value in whole.items() if name == "nextPageToken"}
 
 
 def _nothing(place: str) -> dict[str, Any]:
-    said = f"There are no results for scope '{place}' on this page."
-    return {"code": "NO_RESULTS_ON_PAGE", "message": said, "data": [{"key": "scope", "value": place}]}
+    text = f"There are no results for scope '{place}' on this page."
+    return {"code": "NO_RESULTS_ON_PAGE", "message": text, "data": [{"key": "scope", "value": place}]}
 
 
 def _ordered(items: list[dict[str, Any]], order: str) -> list[dict[str, Any]]:

@@ -46,14 +46,14 @@ class Failure:
 
     def body(self) -> dict[str, Any]:
         """The fields of the operation that tell it."""
-        one: dict[str, Any] = {"code": self.code, "message": self.message}
+        record: dict[str, Any] = {"code": self.code, "message": self.message}
         if self.details:
-            one["errorDetails"] = list(self.details)
-        said = _HTTP.get(self.status, "INTERNAL ERROR")
+            record["errorDetails"] = list(self.details)
+        text = _HTTP.get(self.status, "INTERNAL ERROR")
         return {
-            "error": {"errors": [one]},
+            "error": {"errors": [record]},
             "httpErrorStatusCode": self.status,
-            "httpErrorMessage": said,
+            "httpErrorMessage": text,
         }
 
 
@@ -74,8 +74,8 @@ def required(field: str) -> Refusal:
 
 
 def in_use(what: str, path: str, by: str) -> Refusal:
-    said = f"The {what} resource '{path}' is already being used by '{by}'"
-    return Refusal(400, "resourceInUseByAnotherResource", said)
+    text = f"The {what} resource '{path}' is already being used by '{by}'"
+    return Refusal(400, "resourceInUseByAnotherResource", text)
 
 
 def stale(what: str) -> Refusal:
@@ -85,24 +85,24 @@ def stale(what: str) -> Refusal:
 
 
 def forbidden(permission: str, project: str) -> Refusal:
-    said = f"Required '{permission}' permission for 'projects/{project}'"
-    return Refusal(403, "forbidden", said, status="PERMISSION_DENIED")
+    text = f"Required '{permission}' permission for 'projects/{project}'"
+    return Refusal(403, "forbidden", text, status="PERMISSION_DENIED")
 
 
 def disabled(project: str) -> Refusal:
-    said = (
+    text = (
         f"Compute Engine API has not been used in project {project} before or it is disabled. Enable it by "
         f"visiting {_CONSOLE}{project} then retry."
     )
-    return Refusal(403, "accessNotConfigured", said, domain="usageLimits", status="PERMISSION_DENIED")
+    return Refusal(403, "accessNotConfigured", text, domain="usageLimits", status="PERMISSION_DENIED")
 
 
 def unauthenticated() -> Refusal:
-    said = (
+    text = (
         "Request had invalid authentication credentials. Expected OAuth 2 access token, login cookie or "
         "other valid authentication credential."
     )
-    return Refusal(401, "authError", said, status="UNAUTHENTICATED")
+    return Refusal(401, "authError", text, status="UNAUTHENTICATED")
 
 
 def ordered(status: int) -> Refusal | None:

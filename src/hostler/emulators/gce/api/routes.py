@@ -23,11 +23,11 @@ class Route:
 
 def route(verb: str, path: str) -> Route | None:
     """None if it is not a path of the API at all."""
-    found = _START.fullmatch(path)
-    if not found:
+    match = _START.fullmatch(path)
+    if not match:
         return None
-    project = unquote(found[1])
-    parts = [unquote(part) for part in (found[2] or "").split("/") if part]
+    project = unquote(match[1])
+    parts = [unquote(part) for part in (match[2] or "").split("/") if part]
     whole = Scope(project, "global")
     if not parts:
         return Route("projects.get" if verb == "GET" else "", whole)

@@ -129,12 +129,14 @@ class SecretManager:
 
     def _may(self, permission: str, resource: str) -> None:
         if permission in self.denied:
-            said = f"Permission '{permission}' denied for resource '{resource}' (or it may not exist)."
-            raise Refused(403, said, "IAM_PERMISSION_DENIED")
+            text = f"Permission '{permission}' denied for resource '{resource}' (or it may not exist)."
+            raise Refused(403, text, "IAM_PERMISSION_DENIED")
 
     def _expire(self) -> None:
         now = self.clock()
-        for name in [n for n, one in self.secrets.items() if one.expires is not None and one.expires <= now]:
+        for name in [
+            n for n, secret in self.secrets.items() if secret.expires is not None and secret.expires <= now
+        ]:
             del self.secrets[name]
 
     def _create(self, request: Request) -> Body:

@@ -109,8 +109,8 @@ class Service:
             return None
         if not _UUID.fullmatch(asked):
             raise invalid("requestId", asked, "Must be a UUID.")
-        found = self.world.operations.asked(asked)
-        return found.body if found else None
+        operation = self.world.operations.asked(asked)
+        return operation.body if operation else None
 
 
 def locate(request: Request) -> Route | None:

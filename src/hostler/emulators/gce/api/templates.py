@@ -56,10 +56,10 @@ def insert(world: World, call: Call) -> Body:
 
 
 def find(world: World, call: Call) -> Template:
-    found = world.templates.get((call.scope, call.name))
-    if found is None:
+    template = world.templates.get((call.scope, call.name))
+    if template is None:
         raise not_found(call.scope.of("instanceTemplates", call.name))
-    return found
+    return template
 
 
 def get(world: World, call: Call) -> Body:
@@ -67,25 +67,25 @@ def get(world: World, call: Call) -> Body:
 
 
 def list_(world: World, call: Call) -> Body:
-    found = [one.body for (scope, _), one in world.templates.items() if scope == call.scope]
-    return listing("compute#instanceTemplateList", f"{call.scope.path}/instanceTemplates", found, call.query)
+    rows = [template.body for (scope, _), template in world.templates.items() if scope == call.scope]
+    return listing("compute#instanceTemplateList", f"{call.scope.path}/instanceTemplates", rows, call.query)
 
 
 def aggregated_list(world: World, call: Call) -> Body:
     by_place: dict[str, list[Body]] = {"global": []}
-    for (scope, _), one in world.templates.items():
-        by_place.setdefault(scope.short, []).append(one.body)
+    for (scope, _), template in world.templates.items():
+        by_place.setdefault(scope.short, []).append(template.body)
     path = f"projects/{world.project}/aggregated/instanceTemplates"
     kind = "compute#instanceTemplateAggregatedList"
     return aggregated(kind, path, "instanceTemplates", by_place, call.query)
 
 
 def delete(world: World, call: Call) -> Body:
-    found = find(world, call)
+    template = find(world, call)
     path = call.scope.of("instanceTemplates", call.name)
-    _check_unused(world, found, path)
+    _check_unused(world, template, path)
     world.templates.pop((call.scope, call.name))
-    return begin(world, call, path, found.body["id"], at_once(lambda: None))
+    return begin(world, call, path, template.body["id"], at_once(lambda: None))
 
 
 def _check_unused(world: World, template: Template, path: str) -> None:

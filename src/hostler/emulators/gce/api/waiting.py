@@ -17,14 +17,14 @@ def get(world: World, call: Call) -> Body:
 
 
 def list_(world: World, call: Call) -> Body:
-    found = [one.body for one in world.operations.of(call.scope)]
-    return listing("compute#operationList", f"{call.scope.path}/operations", found, call.query)
+    rows = [operation.body for operation in world.operations.of(call.scope)]
+    return listing("compute#operationList", f"{call.scope.path}/operations", rows, call.query)
 
 
 def aggregated_list(world: World, call: Call) -> Body:
     by_place: dict[str, list[Body]] = {"global": []}
-    for one in world.operations.of():
-        by_place.setdefault(one.scope.short, []).append(one.body)
+    for operation in world.operations.of():
+        by_place.setdefault(operation.scope.short, []).append(operation.body)
     path = f"projects/{world.project}/aggregated/operations"
     return aggregated("compute#operationAggregatedList", path, "operations", by_place, call.query)
 
@@ -37,7 +37,7 @@ def delete(world: World, call: Call) -> Body:
 def wait(world: World, call: Call) -> Body:
     """Wait for the end, at most two minutes. Takes the lock itself, and not while it waits."""
     with world.lock:
-        found: Operation = world.operations.get(call.scope, call.name)
-    found.done.wait(world.clock.real(WAIT))
+        operation: Operation = world.operations.get(call.scope, call.name)
+    operation.done.wait(world.clock.real(WAIT))
     with world.lock:
-        return dict(found.body)
+        return dict(operation.body)

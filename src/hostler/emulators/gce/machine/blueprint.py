@@ -89,20 +89,20 @@ def check_scheduling(given: Mapping[str, Any], gpus: bool, where: str) -> None:
         raise invalid(where, "", "Only one of terminationTime and maxRunDuration can be set.")
     limited = spot or given.get("terminationTime") or given.get("maxRunDuration")
     if given.get("instanceTerminationAction") and not limited:
-        said = "It takes a spot machine or a time limit."
-        raise invalid(f"{where}.instanceTerminationAction", given["instanceTerminationAction"], said)
+        text = "It takes a spot machine or a time limit."
+        raise invalid(f"{where}.instanceTerminationAction", given["instanceTerminationAction"], text)
 
 
 def accelerators(given: Mapping[str, Any], kind: MachineType) -> tuple[tuple[str, int], ...]:
     """Accelerators asked for, or those the machine type brings."""
     asked = [
-        (last(one.get("acceleratorType", "")), int(one.get("acceleratorCount", 1)))
-        for one in given.get("guestAccelerators", [])
+        (last(accelerator.get("acceleratorType", "")), int(accelerator.get("acceleratorCount", 1)))
+        for accelerator in given.get("guestAccelerators", [])
     ]
     for name, count in asked:
         if count > ACCELERATORS.get(name, 0):
-            said = "The accelerator does not exist, or not so many of it on one machine."
-            raise invalid("resource.guestAccelerators", f"{name}:{count}", said)
+            text = "The accelerator does not exist, or not so many of it on one machine."
+            raise invalid("resource.guestAccelerators", f"{name}:{count}", text)
     return tuple(asked) or (((kind.accelerator, kind.count),) if kind.accelerator else ())
 
 
@@ -182,12 +182,14 @@ def _interfaces(given: list[Body], scope: Scope, address: int) -> list[Body]:
     low = f"{address // 250 % 250}.{address % 250 + 2}"
     network = link(f"projects/{scope.project}/global/networks/default")
     filled = []
-    for number, one in enumerate(given):
+    for number, record in enumerate(given):
         outside = [
             {"kind": "compute#accessConfig", "type": "ONE_TO_ONE_NAT", "name": "external-nat", **config}
             | {"natIP": f"127.77.{low}"}
-            for config in one.get("accessConfigs", [])
+            for config in record.get("accessConfigs", [])
         ]
         fixed = {"kind": "compute#networkInterface", "name": f"nic{number}", "networkIP": f"127.78.{low}"}
-        filled.append({"network": network, **one, **fixed, **({"accessConfigs": outside} if outside else {})})
+        filled.append(
+            {"network": network, **record, **fixed, **({"accessConfigs": outside} if outside else {})}
+        )
     return filled

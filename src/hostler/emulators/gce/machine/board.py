@@ -69,7 +69,9 @@ def _instance(project: str, body: Mapping[str, Any], board: Board) -> dict[str, 
         "machineType": f"projects/{NUMBER}/machineTypes/{last(body['machineType'])}",
         "maintenanceEvent": board.maintenance,
         "name": name,
-        "networkInterfaces": [_interface(one) for one in body.get("networkInterfaces", [])],
+        "networkInterfaces": [
+            _interface(network_interface) for network_interface in body.get("networkInterfaces", [])
+        ],
         "preempted": _word(board.preempted),
         "scheduling": _scheduling(body.get("scheduling", {})),
         "serviceAccounts": {"default": account, account["email"]: account},
@@ -88,7 +90,7 @@ def _account(body: Mapping[str, Any]) -> dict[str, Any]:
 
 def _interface(one: Mapping[str, Any]) -> dict[str, Any]:
     outside = [
-        {"externalIp": given["natIP"], "type": "ONE_TO_ONE_NAT"} for given in one.get("accessConfigs", [])
+        {"externalIp": config["natIP"], "type": "ONE_TO_ONE_NAT"} for config in one.get("accessConfigs", [])
     ]
     return {
         "ip": one["networkIP"],

@@ -95,8 +95,8 @@ def _attempt(world: World, group: Group, member: Member) -> None:
     template = template_at(world, group.body["instanceTemplate"])
     scope = zonal(world.project, member.zone)
     try:
-        given = _properties(group, template.body["properties"], member)
-        machine = instances.add(world, scope, given, template.ends)
+        values = _properties(group, template.body["properties"], member)
+        machine = instances.add(world, scope, values, template.ends)
     except Refusal as refusal:
         _failed(world, group, member, Failure(refusal.constant, refusal.message, refusal.code))
         return
@@ -165,14 +165,14 @@ def _new_name(world: World, group: Group) -> str:
 
 def _properties(group: Group, properties: Mapping[str, Any], member: Member) -> dict[str, Any]:
     """Properties of this member's machine, from the template."""
-    given = copy.deepcopy(dict(properties))
+    values = copy.deepcopy(dict(properties))
     template = group.body["instanceTemplate"]
     short = f"projects/{NUMBER}/{after_project(template)}"
     made_by = f"projects/{NUMBER}/{group.scope.short}/instanceGroupManagers/{group.name}"
-    items = list(given.get("metadata", {}).get("items", []))
+    items = list(values.get("metadata", {}).get("items", []))
     items += [{"key": "instance-template", "value": short}, {"key": "created-by", "value": made_by}]
-    given["metadata"] = {"items": items}
-    return {**given, "name": member.name}
+    values["metadata"] = {"items": items}
+    return {**values, "name": member.name}
 
 
 def after_project(url: str) -> str:

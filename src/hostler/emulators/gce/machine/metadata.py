@@ -55,12 +55,12 @@ class MetadataServer(LoopbackServer):
         return Answer(404, b"", FLAVOR) if found is _NONE else _shown(found, path, query)
 
     def put(self, path: str, value: str) -> Answer:
-        found = _GUEST.fullmatch(path)
-        if not found or not _enabled(self.view()):
-            return Answer(403 if found else 404, b"", FLAVOR)
+        match = _GUEST.fullmatch(path)
+        if not match or not _enabled(self.view()):
+            return Answer(403 if match else 404, b"", FLAVOR)
         with self.board.changed:
-            self.board.guest_attributes[f"{found[1]}/{found[2]}"] = value
-            self.board.heard(f"{found[1]}/{found[2]}", value)
+            self.board.guest_attributes[f"{match[1]}/{match[2]}"] = value
+            self.board.heard(f"{match[1]}/{match[2]}", value)
             self.board.changed.notify_all()
         return Answer(200, b"", FLAVOR)
 
@@ -125,8 +125,8 @@ def _text(text: str, more: Mapping[str, str] | None = None) -> Answer:
 
 
 def _json(content: object, more: Mapping[str, str] | None = None) -> Answer:
-    found = json_answer({})
-    return Answer(200, json.dumps(content).encode(), {**found.headers, **FLAVOR, **(more or {})})
+    answer = json_answer({})
+    return Answer(200, json.dumps(content).encode(), {**answer.headers, **FLAVOR, **(more or {})})
 
 
 class _Handler(Handler):

@@ -44,12 +44,12 @@ class Api:
 
     def _list(self, call: Call) -> Reply:
         test, storage = selectors.chosen(call.query), self._world.storage
-        found = [one for one in storage.all(call.resource, call.namespace) if test(one)]
+        rows = [record for record in storage.all(call.resource, call.namespace) if test(record)]
         start, limit = call.number("continue") or 0, call.number("limit") or 0
-        page = found[start : start + limit] if limit else found[start:]
+        page = rows[start : start + limit] if limit else rows[start:]
         meta: dict[str, Any] = {"resourceVersion": str(storage.version)}
-        if start + len(page) < len(found):
-            meta |= {"continue": str(start + len(page)), "remainingItemCount": len(found) - start - len(page)}
+        if start + len(page) < len(rows):
+            meta |= {"continue": str(start + len(page)), "remainingItemCount": len(rows) - start - len(page)}
         kind = {"kind": f"{call.resource.kind}List", "apiVersion": call.resource.api_version}
         return tables.shown(call, {**kind, "metadata": meta, "items": page})
 
@@ -83,11 +83,11 @@ class Api:
 
     def _delete(self, call: Call) -> Reply:
         thing = self._named(call)
-        given = call.read()
-        _check(thing, given.get("preconditions") or {})
+        values = call.read()
+        _check(thing, values.get("preconditions") or {})
         if call.query.get("dryRun"):
             return as_json(thing)
-        options = _options(call, given)
+        options = _options(call, values)
         last = deletion.delete(self._world, thing, options)
         warning = deletion.PRESERVED if call.resource == JOBS and not options.propagation else ""
         gone = self._world.storage.find(call.resource, call.namespace, call.name) is None
@@ -106,17 +106,17 @@ class Api:
 
     def _deletecollection(self, call: Call) -> Reply:
         test, options = selectors.chosen(call.query), _options(call, call.read())
-        found = [one for one in self._world.storage.all(call.resource, call.namespace) if test(one)]
-        items = [deletion.delete(self._world, one, options) for one in found]
+        rows = [record for record in self._world.storage.all(call.resource, call.namespace) if test(record)]
+        items = [deletion.delete(self._world, record, options) for record in rows]
         kind = {"kind": f"{call.resource.kind}List", "apiVersion": call.resource.api_version}
         meta = {"resourceVersion": str(self._world.storage.version)}
         return as_json({**kind, "metadata": meta, "items": items})
 
     def _named(self, call: Call) -> Obj:
-        found = self._world.storage.find(call.resource, call.namespace, call.name)
-        if found is None:
+        record = self._world.storage.find(call.resource, call.namespace, call.name)
+        if record is None:
             raise not_found(call.resource, call.name)
-        return found
+        return record
 
 
 def _options(call: Call, given: Mapping[str, Any]) -> deletion.Options:
@@ -134,9 +134,9 @@ def _check(thing: Obj, wanted: Mapping[str, Any]) -> None:
     for key in ("uid", "resourceVersion"):
         if wanted.get(key) and wanted[key] != meta[key]:
             word = "UID" if key == "uid" else "ResourceVersion"
-            said = f"{word} in precondition: {wanted[key]}, {word} in object meta: {meta[key]}"
-            said = f"Precondition failed: {said}"
-            raise Refusal(409, "Conflict", said)
+            text = f"{word} in precondition: {wanted[key]}, {word} in object meta: {meta[key]}"
+            text = f"Precondition failed: {text}"
+            raise Refusal(409, "Conflict", text)
 
 
 # SelfSubjectAccessReview: whether the asker may do a thing.
@@ -169,7 +169,7 @@ def watch(world: World, call: Call, test: Test, show: Show) -> Iterator[bytes]:
     with world.lock:
         if asked in ("", "0"):
             since = world.storage.version
-            first = [one for one in world.storage.all(call.resource, call.namespace) if test(one)]
+            first = [record for record in world.storage.all(call.resource, call.namespace) if test(record)]
         else:
             since, first = int(asked), []
     for one in first:

@@ -59,8 +59,8 @@ class Changes:
         elif "merge-patch" in kind:
             fresh = patching.merge(old, patch)
         else:
-            said = f"the body of the request was in an unknown format - accepted media types include: {kind}"
-            raise Refusal(415, "UnsupportedMediaType", said)
+            text = f"the body of the request was in an unknown format - accepted media types include: {kind}"
+            raise Refusal(415, "UnsupportedMediaType", text)
         if not isinstance(fresh, dict):
             raise bad_request("the patch does not leave an object")
         return self.replace(call, old, fresh), False
@@ -159,13 +159,13 @@ def _pod(old: Obj, new: Obj) -> list[Cause]:
 
     if rest(old) == rest(new):
         return []
-    said = (
+    text = (
         "Forbidden: pod updates may not change fields other than `spec.containers[*].image`,"
         "`spec.initContainers[*].image`,`spec.activeDeadlineSeconds`,`spec.tolerations` (only additions to "
         "existing tolerations),`spec.terminationGracePeriodSeconds` (allow it to be set to 1 if it was "
         "previously negative)"
     )
-    return [Cause("spec", said, "FieldValueForbidden")]
+    return [Cause("spec", text, "FieldValueForbidden")]
 
 
 # Server-side apply: what a manager applied before and leaves out now goes; where two differ is a conflict.
@@ -192,12 +192,12 @@ def conflicts(applied: Mapping[str, Obj], manager: str, wanted: Obj) -> list[tup
 
 def apply(current: Obj, before: Obj | None, wanted: Obj, others: list[Obj]) -> Obj:
     """The object with what is wanted, without what this manager alone had wanted before."""
-    found = copy.deepcopy(current)
+    record = copy.deepcopy(current)
     kept = {path for one in [wanted, *others] for path, _ in leaves(one)}
     for path, _ in leaves(before or {}):
         if path not in kept and path not in _IDENTITY:
-            _drop(found, list(path))
-    merged: Obj = strategic(found, wanted)
+            _drop(record, list(path))
+    merged: Obj = strategic(record, wanted)
     return merged
 
 

@@ -152,25 +152,25 @@ def read(body: bytes) -> dict[str, Any]:
     named = dict(_fields(envelope.get(1, b"")))
     kind, version = named.get(2, b"").decode(), named.get(1, b"").decode()
     if kind not in KINDS:
-        said = "the body of the request was in an unknown format - accepted media types include: "
-        raise Refusal(415, "UnsupportedMediaType", f"{said}application/json, application/yaml")
+        text = "the body of the request was in an unknown format - accepted media types include: "
+        raise Refusal(415, "UnsupportedMediaType", f"{text}application/json, application/yaml")
     return {"apiVersion": version, "kind": kind, **_message(envelope.get(2, b""), KINDS[kind])}
 
 
 def _message(data: bytes, known: Message) -> dict[str, Any]:
-    found: dict[str, Any] = {}
+    record: dict[str, Any] = {}
     for number, raw in _fields(data):
         field = known.get(number)
         if field is None or (not raw and field.form == "text" and not field.many):
             continue
         value = _value(raw, field)
         if field.many:
-            found.setdefault(field.name, []).append(value)
+            record.setdefault(field.name, []).append(value)
         elif field.form in ("texts", "datas"):
-            found.setdefault(field.name, {}).update(value)
+            record.setdefault(field.name, {}).update(value)
         else:
-            found[field.name] = value
-    return found
+            record[field.name] = value
+    return record
 
 
 def _value(raw: bytes, field: Field) -> Any:

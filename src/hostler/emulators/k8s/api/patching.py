@@ -65,7 +65,9 @@ def strategic(target: Any, patch: Any, field: str = "") -> Any:
 def key_of(field: str, entries: Sequence[Any]) -> str:
     """By what the entries of a list are told apart; nothing if the list is replaced as a whole."""
     for key in KEYS.get(field, ()):
-        if entries and all(isinstance(one, dict) and (key in one or "$patch" in one) for one in entries):
+        if entries and all(
+            isinstance(entry, dict) and (key in entry or "$patch" in entry) for entry in entries
+        ):
             return key
     return ""
 
@@ -73,8 +75,8 @@ def key_of(field: str, entries: Sequence[Any]) -> str:
 def operations(target: Any, patch: Sequence[Mapping[str, Any]]) -> Any:
     """RFC 6902: add, remove, replace, test, copy, move."""
     document = copy.deepcopy(target)
-    for one in patch:
-        _operate(document, one)
+    for record in patch:
+        _operate(document, record)
     return document
 
 

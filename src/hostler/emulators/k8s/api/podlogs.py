@@ -26,12 +26,12 @@ def answer(world: World, pod: Obj, call: Call) -> Answer | Stream:
 
 def _run(world: World, pod: Obj, call: Call) -> Container:
     name, spec, sandbox = pod["metadata"]["name"], pod["spec"], world.sandbox(pod)
-    names = [one["name"] for one in spec["containers"]]
-    first = [one["name"] for one in spec.get("initContainers") or []]
+    names = [container["name"] for container in spec["containers"]]
+    first = [container["name"] for container in spec.get("initContainers") or []]
     chosen = call.query.get("container") or (names[0] if len(names) == 1 else "")
     if not chosen:
-        said = f"a container name must be specified for pod {name}, choose one of: [{' '.join(names)}]"
-        raise bad_request(f"{said} or one of the init containers: [{' '.join(first)}]" if first else said)
+        text = f"a container name must be specified for pod {name}, choose one of: [{' '.join(names)}]"
+        raise bad_request(f"{text} or one of the init containers: [{' '.join(first)}]" if first else text)
     if chosen not in names + first:
         raise bad_request(f"container {chosen} is not valid for pod {name}")
     runs = sandbox.runs.get(chosen, []) if sandbox else []

@@ -27,7 +27,7 @@ class Refusal(Exception):
         self.code, self.reason, self.message, self.details = code, reason, message, details
 
     def body(self) -> dict[str, Any]:
-        found: dict[str, Any] = {
+        record: dict[str, Any] = {
             "kind": "Status",
             "apiVersion": "v1",
             "metadata": {},
@@ -36,7 +36,7 @@ class Refusal(Exception):
             "reason": self.reason,
             "code": self.code,
         }
-        return found | ({"details": self.details} if self.details else {})
+        return record | ({"details": self.details} if self.details else {})
 
 
 def not_found(resource: Resource, name: str) -> Refusal:
@@ -48,30 +48,30 @@ def no_such_path() -> Refusal:
 
 
 def exists(resource: Resource, name: str) -> Refusal:
-    said = f'{resource.full} "{name}" already exists'
-    return Refusal(409, "AlreadyExists", said, _details(resource, name))
+    text = f'{resource.full} "{name}" already exists'
+    return Refusal(409, "AlreadyExists", text, _details(resource, name))
 
 
 def conflict(resource: Resource, name: str) -> Refusal:
-    said = (
+    text = (
         f'Operation cannot be fulfilled on {resource.full} "{name}": the object has been modified; please '
         "apply your changes to the latest version and try again"
     )
-    return Refusal(409, "Conflict", said, _details(resource, name))
+    return Refusal(409, "Conflict", text, _details(resource, name))
 
 
 def conflicting_fields(found: Sequence[tuple[str, str]], api_version: str) -> Refusal:
     """Another manager has applied other values; each is (manager, field)."""
     one = f'conflict with "{found[0][0]}" using {api_version}: {found[0][1]}' if found else ""
     many = "\n".join(f'conflict with "{who}" using {api_version}:\n- {field}' for who, field in found)
-    said = f"Apply failed with {len(found)} conflict{'s' if len(found) > 1 else ''}: "
+    text = f"Apply failed with {len(found)} conflict{'s' if len(found) > 1 else ''}: "
     causes = [Cause(field, f'conflict with "{who}"', "FieldManagerConflict").body() for who, field in found]
-    return Refusal(409, "Conflict", said + (one if len(found) == 1 else many), {"causes": causes})
+    return Refusal(409, "Conflict", text + (one if len(found) == 1 else many), {"causes": causes})
 
 
 def invalid(resource: Resource, name: str, causes: Sequence[Cause]) -> Refusal:
-    said = [f"{cause.field}: {cause.message}" for cause in causes]
-    text = said[0] if len(said) == 1 else f"[{', '.join(said)}]"
+    lines = [f"{cause.field}: {cause.message}" for cause in causes]
+    text = lines[0] if len(lines) == 1 else f"[{', '.join(lines)}]"
     details = {
         "name": name,
         "group": resource.group,
@@ -82,8 +82,8 @@ def invalid(resource: Resource, name: str, causes: Sequence[Cause]) -> Refusal:
 
 
 def undecodable(resource: Resource, why: str) -> Refusal:
-    said = f'{resource.kind} in version "{resource.version}" cannot be handled as a {resource.kind}: {why}'
-    return Refusal(400, "BadRequest", said)
+    text = f'{resource.kind} in version "{resource.version}" cannot be handled as a {resource.kind}: {why}'
+    return Refusal(400, "BadRequest", text)
 
 
 def bad_request(why: str) -> Refusal:
@@ -94,11 +94,11 @@ def forbidden(user: str, verb: str, resource: Resource, namespace: str, name: st
     plural = f"{resource.plural}/{sub}" if sub else resource.plural
     place = f'in the namespace "{namespace}"' if namespace else "at the cluster scope"
     which = f'{resource.full} "{name}"' if name else resource.full
-    said = (
+    text = (
         f'{which} is forbidden: User "{user}" cannot {verb} resource "{plural}" in API group '
         f'"{resource.group}" {place}'
     )
-    return Refusal(403, "Forbidden", said, _details(resource, name))
+    return Refusal(403, "Forbidden", text, _details(resource, name))
 
 
 def unauthorized() -> Refusal:

@@ -48,14 +48,14 @@ def _labels(text: str) -> list[Test]:
 
 def _label(part: str) -> Test:
     part = part.strip()
-    if found := _SET.fullmatch(part):
-        key, word, values = found[1], found[2], [one.strip() for one in found[3].split(",")]
+    if match := _SET.fullmatch(part):
+        key, word, values = match[1], match[2], [one.strip() for one in match[3].split(",")]
         return lambda thing: (_of(thing).get(key) in values) == (word == "in")
-    if found := _EQUAL.fullmatch(part):
-        key, word, value = found[1], found[2], found[3]
+    if match := _EQUAL.fullmatch(part):
+        key, word, value = match[1], match[2], match[3]
         return lambda thing: (_of(thing).get(key) == value) == (word != "!=")
-    if found := _EXISTS.fullmatch(part):
-        key, absent = found[2], bool(found[1])
+    if match := _EXISTS.fullmatch(part):
+        key, absent = match[2], bool(match[1])
         return lambda thing: (key in _of(thing)) != absent
     raise bad_request(f"unable to parse requirement: {part}")
 
@@ -69,10 +69,10 @@ def _fields(text: str) -> list[Test]:
 
 
 def _field(part: str) -> Test:
-    found = _EQUAL.fullmatch(part)
-    if not found:
+    match = _EQUAL.fullmatch(part)
+    if not match:
         raise bad_request(f"invalid selector: '{part}'; can't understand '{part}'")
-    path, equal, value = found[1].split("."), found[2] != "!=", found[3]
+    path, equal, value = match[1].split("."), match[2] != "!=", match[3]
 
     def test(thing: Obj) -> bool:
         at: Any = thing

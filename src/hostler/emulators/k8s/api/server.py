@@ -51,10 +51,10 @@ class _Handler(Handler):
         user = self.server.access.user(headers)
         at = route(self.command, path, query)
         if at is None:
-            found = document(path)
-            if found is None:
+            record = document(path)
+            if record is None:
                 raise no_such_path()
-            return as_json(found)
+            return as_json(record)
         call = Call(at.verb, at.resource, at.namespace, at.name, at.sub, query, headers, body, user)
         return self.server.api.answer(call)
 
@@ -150,10 +150,10 @@ def _group(group: str) -> dict[str, Any]:
 
 
 def _resources(version: str) -> dict[str, Any] | None:
-    found = [one for one in RESOURCES if one.api_version == version]
-    if not found:
+    resources = [resource for resource in RESOURCES if resource.api_version == version]
+    if not resources:
         return None
-    listed = [entry for one in found for entry in _entries(one)]
+    listed = [entry for resource in resources for entry in _entries(resource)]
     return {"kind": "APIResourceList", "apiVersion": "v1", "groupVersion": version, "resources": listed}
 
 
@@ -183,16 +183,19 @@ def _entries(one: Resource) -> list[dict[str, Any]]:
 
 def _openapi(version: str) -> dict[str, Any] | None:
     """Enough for clients to see that the server checks fields itself, so that they need no schemas."""
-    versions = {one.api_version: ("apis/" if one.group else "api/") + one.api_version for one in RESOURCES}
+    versions = {
+        resource.api_version: ("apis/" if resource.group else "api/") + resource.api_version
+        for resource in RESOURCES
+    }
     if not version:
         return {"paths": {path: {"serverRelativeURL": f"/openapi/v3/{path}"} for path in versions.values()}}
-    found = [one for one in RESOURCES if versions[one.api_version] == version]
-    if not found:
+    resources = [resource for resource in RESOURCES if versions[resource.api_version] == version]
+    if not resources:
         return None
     return {
         "openapi": "3.0.0",
         "info": {"title": "Kubernetes", "version": VERSION["gitVersion"]},
-        "paths": dict(_path(one, version) for one in found),
+        "paths": dict(_path(resource, version) for resource in resources),
         "components": {"schemas": {}},
     }
 

@@ -89,7 +89,11 @@ def _pod_ready(pod: Obj) -> str:
 
 def _job_state(job: Obj) -> str:
     words = ("Failed", "Complete", "FailureTarget", "SuccessCriteriaMet", "Suspended")
-    true = [one["type"] for one in job["status"].get("conditions") or [] if one["status"] == "True"]
+    true = [
+        condition["type"]
+        for condition in job["status"].get("conditions") or []
+        if condition["status"] == "True"
+    ]
     return next((word for word in words if word in true), "Running")
 
 

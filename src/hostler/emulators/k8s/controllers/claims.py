@@ -25,5 +25,6 @@ def is_unbound(claim: Obj) -> bool:
 def _has_said(world: World, claim: Obj) -> bool:
     known = world.storage.all(EVENTS, claim["metadata"]["namespace"])
     return any(
-        (one["involvedObject"]["uid"], one["reason"]) == (claim["metadata"]["uid"], REASON) for one in known
+        (record["involvedObject"]["uid"], record["reason"]) == (claim["metadata"]["uid"], REASON)
+        for record in known
     )

@@ -8,13 +8,13 @@ from hostler.emulators.k8s.storage import Obj
 
 
 def find(thing: Obj, kind: str) -> dict[str, Any] | None:
-    found: list[dict[str, Any]] = thing.get("status", {}).get("conditions") or []
-    return next((one for one in found if one["type"] == kind), None)
+    rows: list[dict[str, Any]] = thing.get("status", {}).get("conditions") or []
+    return next((record for record in rows if record["type"] == kind), None)
 
 
 def holds(thing: Obj, kind: str) -> bool:
-    found = find(thing, kind)
-    return found is not None and found["status"] == "True"
+    record = find(thing, kind)
+    return record is not None and record["status"] == "True"
 
 
 def put(
@@ -25,11 +25,11 @@ def put(
     fresh |= {"lastProbeTime": now if probed else None}
     fresh |= {key: value for key, value in (("reason", reason), ("message", message)) if value}
     conditions: list[dict[str, Any]] = thing.setdefault("status", {}).setdefault("conditions", [])
-    for number, one in enumerate(conditions):
-        if one["type"] == kind:
-            if one["status"] == fresh["status"]:
-                fresh["lastTransitionTime"] = one["lastTransitionTime"]
-                fresh["lastProbeTime"] = one.get("lastProbeTime")
+    for number, record in enumerate(conditions):
+        if record["type"] == kind:
+            if record["status"] == fresh["status"]:
+                fresh["lastTransitionTime"] = record["lastTransitionTime"]
+                fresh["lastProbeTime"] = record.get("lastProbeTime")
             conditions[number] = fresh
             return
     conditions.append(fresh)

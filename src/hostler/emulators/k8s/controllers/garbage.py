@@ -24,7 +24,7 @@ def sync(world: World) -> float | None:
 
 def _owners(world: World) -> None:
     things = list(world.storage.everything())
-    living = {one["metadata"]["uid"] for one in things}
+    living = {record["metadata"]["uid"] for record in things}
     for one in things:
         owners = one["metadata"].get("ownerReferences") or []
         gone = owners and not any(owner["uid"] in living for owner in owners)
@@ -41,9 +41,9 @@ def _owners(world: World) -> None:
 def _dependents(owner: Obj, things: list[Obj]) -> list[Obj]:
     uid = owner["metadata"]["uid"]
     return [
-        one
-        for one in things
-        if any(ref["uid"] == uid for ref in one["metadata"].get("ownerReferences") or [])
+        record
+        for record in things
+        if any(ref["uid"] == uid for ref in record["metadata"].get("ownerReferences") or [])
     ]
 
 
@@ -61,9 +61,9 @@ def _set_free(world: World, owner: Obj, things: list[Obj]) -> None:
 
 def _take_along(world: World, owner: Obj, things: list[Obj]) -> None:
     left = _dependents(owner, things)
-    for one in left:
-        if not one["metadata"].get("deletionTimestamp"):
-            deletion.delete(world, one, Options(propagation=BACKGROUND))
+    for record in left:
+        if not record["metadata"].get("deletionTimestamp"):
+            deletion.delete(world, record, Options(propagation=BACKGROUND))
     if not left:
         deletion.release(world, owner, FINALIZERS[FOREGROUND])
 
@@ -73,7 +73,9 @@ def _namespaces(world: World) -> None:
     for place in storage.all(NAMESPACES):
         name = place["metadata"]["name"]
         if place["metadata"].get("deletionTimestamp"):
-            inside = [one for one in storage.everything() if one["metadata"].get("namespace") == name]
+            inside = [
+                record for record in storage.everything() if record["metadata"].get("namespace") == name
+            ]
             for one in inside:
                 if not one["metadata"].get("deletionTimestamp"):
                     deletion.delete(world, one, Options(propagation=BACKGROUND))
@@ -133,11 +135,11 @@ def _nodes(world: World) -> float | None:
 
 
 def _not_ready(world: World, node: Obj) -> None:
-    said = "Kubelet stopped posting node status."
+    text = "Kubelet stopped posting node status."
     if conditions.holds(node, "Ready"):
         now = stamp(world.clock())
         world.storage.change(
-            node, lambda one: conditions.put(one, "Ready", False, now, "NodeStatusUnknown", said)
+            node, lambda one: conditions.put(one, "Ready", False, now, "NodeStatusUnknown", text)
         )
 
 

@@ -62,7 +62,8 @@ def owned(job: Obj, pods: list[Obj]) -> list[Obj]:
         pod
         for pod in pods
         if any(
-            one["uid"] == uid and one.get("controller") for one in pod["metadata"].get("ownerReferences", [])
+            reference["uid"] == uid and reference.get("controller")
+            for reference in pod["metadata"].get("ownerReferences", [])
         )
     ]
 
@@ -90,7 +91,9 @@ def active(pod: Obj) -> bool:
 
 def restarts(pods: list[Obj]) -> int:
     """Number of container restarts in pods that still run."""
-    known = [one for pod in pods if not over(pod) for one in pod["status"].get("containerStatuses") or []]
+    known = [
+        status for pod in pods if not over(pod) for status in pod["status"].get("containerStatuses") or []
+    ]
     return sum(one["restartCount"] for one in known)
 
 

@@ -34,7 +34,7 @@ def _job(world: World, job: Obj, pods: list[Obj]) -> float | None:
         return _expire(world, job)
     memory = world.memories.setdefault(job["metadata"]["uid"], Memory())
     fresh: Obj = {**job, "status": {**job.get("status", {})}}
-    fresh["status"]["conditions"] = [dict(one) for one in fresh["status"].get("conditions") or []]
+    fresh["status"]["conditions"] = [dict(condition) for condition in fresh["status"].get("conditions") or []]
     now, pace = world.clock(), world.pace
     outcome = jobtally.count(fresh, pods, memory, now)
     _suspension(world, fresh, job, memory)
@@ -107,8 +107,8 @@ def _create(world: World, job: Obj, memory: Memory, missing: list[int], free: in
             made = admit(world, PODS, pod)
         except Refusal as refusal:
             memory.uncreatable = now
-            said = f"Error creating: {refusal.message}"
-            events.record(world, job, events.WARNING, "FailedCreate", said, BY)
+            text = f"Error creating: {refusal.message}"
+            events.record(world, job, events.WARNING, "FailedCreate", text, BY)
             return now + _RETRY
         name = world.storage.put(made)["metadata"]["name"]
         events.record(world, job, events.NORMAL, "SuccessfulCreate", f"Created pod: {name}", BY)
@@ -153,8 +153,8 @@ def _let_go(world: World, job: Obj, pod: Obj) -> None:
 
 def _remove(world: World, job: Obj, pod: Obj) -> None:
     deletion.delete(world, pod, deletion.Options(propagation=deletion.BACKGROUND))
-    said = f"Deleted pod: {pod['metadata']['name']}"
-    events.record(world, job, events.NORMAL, "SuccessfulDelete", said, BY)
+    text = f"Deleted pod: {pod['metadata']['name']}"
+    events.record(world, job, events.NORMAL, "SuccessfulDelete", text, BY)
 
 
 def _expire(world: World, job: Obj) -> float | None:
@@ -175,10 +175,14 @@ def _release_orphans(world: World) -> None:
     """Pods whose Job is gone are counted by nobody."""
     living = {job["metadata"]["uid"] for job in world.storage.all(JOBS)}
     for pod in filter(jobpods.tracked, world.storage.all(PODS)):
-        owners = [one["uid"] for one in pod["metadata"].get("ownerReferences", []) if one.get("controller")]
+        owners = [
+            reference["uid"]
+            for reference in pod["metadata"].get("ownerReferences", [])
+            if reference.get("controller")
+        ]
         if not any(owner in living for owner in owners):
             deletion.release(world, pod, jobpods.TRACKED)
-    for uid in [one for one in world.memories if one not in living]:
+    for uid in [memory for memory in world.memories if memory not in living]:
         del world.memories[uid]
 
 

@@ -34,7 +34,7 @@ def count(job: Obj, pods: list[Obj], memory: Memory, now: float) -> Outcome | No
     spec, status = job["spec"], job["status"]
     done, failed = parse(status.get("completedIndexes", "")), _failed(job)
     outcome = None
-    for pod in (one for one in pods if jobpods.to_count(job, one)):
+    for pod in (record for record in pods if jobpods.to_count(job, record)):
         index = jobpods.index_of(pod)
         if pod["status"]["phase"] == "Succeeded":
             done.add(index)
@@ -47,8 +47,8 @@ def count(job: Obj, pods: list[Obj], memory: Memory, now: float) -> Outcome | No
             memory.ignored[index] = memory.ignored.get(index, 0) + 1
             continue
         status["failed"] = status.get("failed", 0) + 1
-        for one in {index, ALL}:
-            memory.failures[one] = memory.failures.get(one, 0) + 1
+        for number in {index, ALL}:
+            memory.failures[number] = memory.failures.get(number, 0) + 1
         limit = spec.get("backoffLimitPerIndex")
         if judged.action == policy.FAIL_INDEX or (limit is not None and memory.failures[index] > limit):
             failed.add(index)
@@ -74,8 +74,8 @@ def judge(job: Obj, pods: list[Obj], memory: Memory, pace: Pace, now: float) -> 
         return Outcome(False, "DeadlineExceeded", "Job was active longer than specified deadline")
     failed, most = _failed(job), spec.get("maxFailedIndexes")
     if most is not None and len(failed) > most:
-        said = "Job has exceeded the specified maximal number of failed indexes"
-        return Outcome(False, "MaxFailedIndexesExceeded", said)
+        text = "Job has exceeded the specified maximal number of failed indexes"
+        return Outcome(False, "MaxFailedIndexesExceeded", text)
     if spec.get("completions") is not None:
         if failed and status.get("succeeded", 0) + len(failed) >= spec["completions"]:
             return Outcome(False, "FailedIndexes", "Job has failed indexes")
@@ -87,9 +87,9 @@ def judge(job: Obj, pods: list[Obj], memory: Memory, pace: Pace, now: float) -> 
 def known(job: Obj) -> Outcome | None:
     """The outcome that is decided already, while pods still end."""
     for kind, success in (("FailureTarget", False), ("SuccessCriteriaMet", True)):
-        found = conditions.find(job, kind)
-        if found and found["status"] == "True":
-            return Outcome(success, found["reason"], found["message"])
+        record = conditions.find(job, kind)
+        if record and record["status"] == "True":
+            return Outcome(success, record["reason"], record["message"])
     return None
 
 
@@ -107,11 +107,11 @@ def missing(job: Obj, busy: list[Obj], free: int) -> list[int]:
 
 def backed_off(job: Obj, memory: Memory, pace: Pace, index: int) -> float:
     """The moment from which an index may have its next pod."""
-    one = index if job["spec"].get("backoffLimitPerIndex") is not None else ALL
-    times = memory.failures.get(one, 0) + (memory.ignored.get(one, 0) if one != ALL else 0)
-    if not times or one not in memory.failed_at:
+    number = index if job["spec"].get("backoffLimitPerIndex") is not None else ALL
+    times = memory.failures.get(number, 0) + (memory.ignored.get(number, 0) if number != ALL else 0)
+    if not times or number not in memory.failed_at:
         return 0.0
-    return memory.failed_at[one] + min(pace.backoff * 2.0 ** min(times - 1, 30), pace.backoff_max)
+    return memory.failed_at[number] + min(pace.backoff * 2.0 ** min(times - 1, 30), pace.backoff_max)
 
 
 def deadline(job: Obj, memory: Memory, pace: Pace) -> float | None:

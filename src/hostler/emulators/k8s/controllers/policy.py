@@ -42,7 +42,7 @@ def _exit(rule: Mapping[str, Any], pod: Obj) -> str:
 def _condition(patterns: list[Mapping[str, Any]], pod: Obj) -> str:
     meta = pod["metadata"]
     for pattern in patterns:
-        for one in pod.get("status", {}).get("conditions") or []:
-            if one["type"] == pattern["type"] and one["status"] == pattern.get("status", "True"):
-                return f"Pod {meta['namespace']}/{meta['name']} has condition {one['type']}"
+        for condition in pod.get("status", {}).get("conditions") or []:
+            if condition["type"] == pattern["type"] and condition["status"] == pattern.get("status", "True"):
+                return f"Pod {meta['namespace']}/{meta['name']} has condition {condition['type']}"
     return ""

@@ -65,11 +65,11 @@ def needs(pod: Obj) -> Amounts:
 
 
 def tolerates(pod: Obj, taint: Mapping[str, Any]) -> bool:
-    for one in pod["spec"].get("tolerations") or []:
-        effect = one.get("effect") in (None, "", taint["effect"])
-        key = one.get("key", "") in ("", taint["key"])
-        exists = one.get("operator", "Equal") == "Exists"
-        if effect and key and (exists or one.get("value", "") == taint.get("value", "")):
+    for toleration in pod["spec"].get("tolerations") or []:
+        effect = toleration.get("effect") in (None, "", taint["effect"])
+        key = toleration.get("key", "") in ("", taint["key"])
+        exists = toleration.get("operator", "Equal") == "Exists"
+        if effect and key and (exists or toleration.get("value", "") == taint.get("value", "")):
             return True
     return False
 
@@ -152,8 +152,8 @@ def _place(world: World, pod: Obj) -> None:
     storage.change(pod, act)
     where = f"{pod['metadata']['namespace']}/{pod['metadata']['name']}"
     if node:
-        said = f"Successfully assigned {where} to {node}"
-        events.record(world, pod, events.NORMAL, "Scheduled", said, BY)
+        text = f"Successfully assigned {where} to {node}"
+        events.record(world, pod, events.NORMAL, "Scheduled", text, BY)
     elif known is None or known.get("message") != why:
         events.record(world, pod, events.WARNING, "FailedScheduling", why, BY)
 

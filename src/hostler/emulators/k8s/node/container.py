@@ -58,9 +58,9 @@ class LastWords:
     from_log: bool = False  # if it wrote none and failed
 
     def read(self, run: Container) -> str:
-        said = self.file.read_text(errors="replace")[:4096] if self.file.exists() else ""
-        if said or not self.from_log or not run.code:
-            return said
+        text = self.file.read_text(errors="replace")[:4096] if self.file.exists() else ""
+        if text or not self.from_log or not run.code:
+            return text
         tail = b"".join(line.text for line in run.log.lines[-80:])
         return tail.decode(errors="replace")[-2048:]
 

@@ -55,7 +55,7 @@ def proceed(world: World, pod: Obj, sandbox: Sandbox) -> tuple[float | None, str
 def _phase(pod: Obj, sandbox: Sandbox) -> str:
     if sandbox.verdict is not None:
         return "Failed"
-    runs = [sandbox.last(one["name"]) for one in pod["spec"]["containers"]]
+    runs = [sandbox.last(container["name"]) for container in pod["spec"]["containers"]]
     fine = all(run is not None and not run.code and not run.error for run in runs)
     return "Succeeded" if fine else "Failed"
 

@@ -31,19 +31,19 @@ class Unready(Exception):
 
 def variables(pod: Obj, container: Mapping[str, Any], image: Mapping[str, str], find: Find) -> dict[str, str]:
     path = os.pathsep.join([str(Path(sys.executable).parent), os.defpath, "/usr/local/bin:/usr/sbin:/sbin"])
-    found = {
+    record = {
         "PATH": path,
         "HOSTNAME": pod["spec"].get("hostname") or pod["metadata"]["name"],
         "HOME": "/root",
     }
-    found |= image
+    record |= image
     for source in container.get("envFrom") or []:
-        found |= _whole(source, find)
+        record |= _whole(source, find)
     for entry in container.get("env") or []:
         value = _value(entry, pod, container, find)
         if value is not None:
-            found[entry["name"]] = expand(value, found) if "value" in entry else value
-    return found
+            record[entry["name"]] = expand(value, record) if "value" in entry else value
+    return record
 
 
 def expand(text: str, known: Mapping[str, str]) -> str:
@@ -69,8 +69,8 @@ def content(thing: Obj) -> dict[str, bytes]:
 def field(pod: Obj, path: str) -> str:
     """A fieldRef's value."""
     meta, spec, status = pod["metadata"], pod["spec"], pod.get("status", {})
-    if found := _ITEM.fullmatch(path):
-        return str((meta.get(found[1]) or {}).get(found[2], ""))
+    if match := _ITEM.fullmatch(path):
+        return str((meta.get(match[1]) or {}).get(match[2], ""))
     known = {
         "metadata.name": meta["name"],
         "metadata.namespace": meta["namespace"],

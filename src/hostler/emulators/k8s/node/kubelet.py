@@ -29,7 +29,7 @@ def sync(world: World) -> float | None:
     """When to look again at the latest."""
     pods = world.storage.all(PODS)
     living = {pod["metadata"]["uid"] for pod in pods}
-    for uid in [one for one in world.sandboxes if one not in living]:
+    for uid in [sandbox for sandbox in world.sandboxes if sandbox not in living]:
         _discard(world, uid)
     dues = [_pod(world, pod) for pod in pods if pod["spec"].get("nodeName")]
     _write_hosts(world)
@@ -103,8 +103,8 @@ def _attend(
         return None
     if run is not None and name not in sandbox.waiting:
         wait = min(world.pace.restart * 2 ** (len(sandbox.runs[name]) - 1), world.pace.backoff_max)
-        said = f"back-off {wait:g}s restarting failed container={name} pod={_where(pod, '_')}"
-        sandbox.waiting[name] = Waiting("CrashLoopBackOff", said)
+        text = f"back-off {wait:g}s restarting failed container={name} pod={_where(pod, '_')}"
+        sandbox.waiting[name] = Waiting("CrashLoopBackOff", text)
         sandbox.retry[name] = now + wait
     if now < sandbox.retry.get(name, 0.0):
         return sandbox.retry[name]
@@ -153,7 +153,7 @@ def _wait(world: World, pod: Obj, sandbox: Sandbox, name: str, error: Unready) -
 
 def _pull(world: World, pod: Obj, sandbox: Sandbox, container: Mapping[str, Any]) -> None:
     image = container["image"]
-    why = next((said for word, said in world.unpullable.items() if fnmatch.fnmatchcase(image, word)), None)
+    why = next((text for word, text in world.unpullable.items() if fnmatch.fnmatchcase(image, word)), None)
     if image.rpartition(":")[0].lower() != image.rpartition(":")[0]:
         raise Unready(_NO_NAME.format(image), "ErrImagePull")
     if why is None:

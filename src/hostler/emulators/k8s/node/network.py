@@ -46,7 +46,7 @@ def hosts_file(own: Obj, address: str, pods: Iterable[Obj], services: Iterable[O
     for pod in pods:
         where = pod["status"].get("podIP")
         if where and pod["status"]["phase"] in ("Pending", "Running"):
-            names = [name for one in services for name in _names(pod, one, space)]
+            names = [name for service in services for name in _names(pod, service, space)]
             lines += ["\t".join([where, *names])] if names else []
     return "\n".join(lines) + "\n"
 

@@ -27,7 +27,9 @@ def describe(pod: Obj, sandbox: Sandbox, host: str, now: float, phase: str = "")
     if first:
         status["initContainerStatuses"] = [_status(one, sandbox, "PodInitializing", True) for one in first]
     word = "ContainerCreating" if prepared and not first else "PodInitializing"
-    status["containerStatuses"] = [_status(one, sandbox, word, False) for one in spec["containers"]]
+    status["containerStatuses"] = [
+        _status(container, sandbox, word, False) for container in spec["containers"]
+    ]
     status["phase"] = phase or _phase(status, prepared)
     _conclude(fresh, sandbox, prepared, at)
     return fresh
@@ -36,10 +38,18 @@ def describe(pod: Obj, sandbox: Sandbox, host: str, now: float, phase: str = "")
 def _conclude(pod: Obj, sandbox: Sandbox, prepared: bool, at: str) -> None:
     status = pod["status"]
     over = status["phase"] in FINISHED
-    ready = not over and prepared and all(one["ready"] for one in status["containerStatuses"])
+    ready = (
+        not over
+        and prepared
+        and all(container_status["ready"] for container_status in status["containerStatuses"])
+    )
     if sandbox.verdict and over:
         status["reason"], status["message"] = sandbox.verdict.reason, sandbox.verdict.message
-    names = [one["name"] for one in status["containerStatuses"] if not one["ready"]]
+    names = [
+        container_status["name"]
+        for container_status in status["containerStatuses"]
+        if not container_status["ready"]
+    ]
     listed = f"[{' '.join(names)}]"
     reason, message = "ContainersNotReady", f"containers with unready status: {listed}"
     if over:
@@ -54,7 +64,9 @@ def _conclude(pod: Obj, sandbox: Sandbox, prepared: bool, at: str) -> None:
 
 def _phase(status: Mapping[str, Any], prepared: bool) -> str:
     started = [
-        one for one in status["containerStatuses"] if "waiting" not in one["state"] or one["restartCount"]
+        container_status
+        for container_status in status["containerStatuses"]
+        if "waiting" not in container_status["state"] or container_status["restartCount"]
     ]
     return "Running" if prepared and len(started) == len(status["containerStatuses"]) else "Pending"
 

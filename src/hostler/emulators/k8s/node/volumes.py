@@ -30,15 +30,15 @@ def mounts(
     container: Mapping[str, Any], places: Mapping[str, Path], folder: Path, hosts: Path
 ) -> list[dict[str, Any]]:
     """Mounts and their places, in the order to make them."""
-    found: list[dict[str, Any]] = []
+    rows: list[dict[str, Any]] = []
     for path in PRIVATE:
         own = folder / "private" / path.strip("/")
         own.mkdir(parents=True, exist_ok=True)
-        found.append({"source": str(own), "target": path})
-    found += _interpreter()
-    found.append({"source": str(hosts), "target": "/etc/hosts"})
+        rows.append({"source": str(own), "target": path})
+    rows += _interpreter()
+    rows.append({"source": str(hosts), "target": "/etc/hosts"})
     wanted = [_mount(one, places[one["name"]]) for one in container.get("volumeMounts") or []]
-    return found + sorted(wanted, key=lambda one: str(one["target"]).count("/"))
+    return rows + sorted(wanted, key=lambda one: str(one["target"]).count("/"))
 
 
 def _mount(given: Mapping[str, Any], place: Path) -> dict[str, Any]:
@@ -52,9 +52,9 @@ def _interpreter() -> list[dict[str, Any]]:
     """Python is what every image has: where it lies in a private folder, it is there all the same."""
     prefixes = dict.fromkeys([sys.base_prefix, sys.prefix])
     return [
-        {"source": one, "target": one, "read_only": True}
-        for one in prefixes
-        if any(Path(one).is_relative_to(private) for private in PRIVATE)
+        {"source": prefix, "target": prefix, "read_only": True}
+        for prefix in prefixes
+        if any(Path(prefix).is_relative_to(private) for private in PRIVATE)
     ]
 
 
@@ -91,9 +91,11 @@ def _fill(own: Path, source: Mapping[str, Any], pod: Obj, find: Find) -> None:
         _fill(own, part, pod, find)
     for entry in (source.get("downwardAPI") or {}).get("items") or []:
         _write(own, entry["path"], field(pod, entry["fieldRef"]["fieldPath"]).encode(), 0o644)
-    if given := source.get("serviceAccountToken"):
+    if service_account_token := source.get("serviceAccountToken"):
         token = find("Token", pod["spec"]["serviceAccountName"])
-        _write(own, given["path"], content(token or {"kind": "Token"}).get("token", b""), 0o644)
+        _write(
+            own, service_account_token["path"], content(token or {"kind": "Token"}).get("token", b""), 0o644
+        )
     for kind, word in (("Secret", "secret"), ("ConfigMap", "configMap")):
         if source.get(word) is not None:
             _files(own, kind, source[word], find)

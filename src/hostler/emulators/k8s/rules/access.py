@@ -57,9 +57,9 @@ class Access:
         namespace, _, name = account.partition(":")
         for binding in self.storage.all(BINDINGS, ask.namespace) if ask.namespace else ():
             bound = any(
-                (one.get("kind"), one.get("namespace"), one.get("name"))
+                (subject.get("kind"), subject.get("namespace"), subject.get("name"))
                 == ("ServiceAccount", namespace, name)
-                for one in binding.get("subjects") or []
+                for subject in binding.get("subjects") or []
             )
             role = self.storage.find(ROLES, ask.namespace, binding["roleRef"]["name"])
             if bound and role is not None and any(_permits(rule, ask) for rule in role.get("rules") or []):

@@ -81,24 +81,24 @@ def _check_account(world: World, pod: Obj) -> None:
     namespace, name = pod["metadata"]["namespace"], pod["spec"]["serviceAccountName"]
     if world.storage.find(ACCOUNTS, namespace, name) is None:
         pod_name = pod["metadata"]["name"]
-        said = f'error looking up service account {namespace}/{name}: serviceaccount "{name}" not found'
-        raise Refusal(403, "Forbidden", f'pods "{pod_name}" is forbidden: {said}')
+        text = f'error looking up service account {namespace}/{name}: serviceaccount "{name}" not found'
+        raise Refusal(403, "Forbidden", f'pods "{pod_name}" is forbidden: {text}')
 
 
 def _check_security(world: World, pod: Obj) -> None:
     place = world.storage.find(NAMESPACES, "", pod["metadata"]["namespace"])
-    if place is not None and (said := podsecurity.violations(place, pod)):
-        raise Refusal(403, "Forbidden", f'pods "{pod["metadata"]["name"]}" is forbidden: {said}')
+    if place is not None and (text := podsecurity.violations(place, pod)):
+        raise Refusal(403, "Forbidden", f'pods "{pod["metadata"]["name"]}" is forbidden: {text}')
 
 
 def _check_quotas(world: World, pod: Obj) -> None:
     """Quotas of a namespace limit the number of its pods; other amounts are not counted here."""
     namespace, name = pod["metadata"]["namespace"], pod["metadata"]["name"]
     there = world.storage.all(PODS, namespace)
-    used = sum(one["status"]["phase"] not in ("Succeeded", "Failed") for one in there)
+    used = sum(record["status"]["phase"] not in ("Succeeded", "Failed") for record in there)
     for quota in world.storage.all(QUOTAS, namespace):
         most = (quota["spec"].get("hard") or {}).get("pods")
         if most is not None and used + 1 > int(most):
-            said = f"requested: pods=1, used: pods={used}, limited: pods={most}"
+            text = f"requested: pods=1, used: pods={used}, limited: pods={most}"
             which = quota["metadata"]["name"]
-            raise Refusal(403, "Forbidden", f'pods "{name}" is forbidden: exceeded quota: {which}, {said}')
+            raise Refusal(403, "Forbidden", f'pods "{name}" is forbidden: exceeded quota: {which}, {text}')

@@ -85,7 +85,7 @@ def _pod(pod: Obj) -> None:
     pod_spec(spec)
     spec.setdefault("serviceAccountName", "default")
     spec.setdefault("serviceAccount", spec["serviceAccountName"])
-    known = [one.get("key") for one in spec.get("tolerations") or []]
+    known = [toleration.get("key") for toleration in spec.get("tolerations") or []]
     added = [
         {"key": key, "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": 300}
         for key in _NOT_READY
@@ -95,7 +95,7 @@ def _pod(pod: Obj) -> None:
 
 
 def _quality(spec: Mapping[str, Any]) -> str:
-    given = [one.get("resources") or {} for one in spec.get("containers") or []]
+    given = [container.get("resources") or {} for container in spec.get("containers") or []]
     if not any(one.get("requests") or one.get("limits") for one in given):
         return "BestEffort"
     bounded = all(

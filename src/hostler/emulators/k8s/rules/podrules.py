@@ -28,7 +28,7 @@ def check(spec: Mapping[str, Any], at: str) -> list[Cause]:
         )
     if not spec.get("containers"):
         found.append(required(f"{at}.containers"))
-    volumes = [one.get("name") for one in spec.get("volumes") or []]
+    volumes = [volume.get("name") for volume in spec.get("volumes") or []]
     found += [
         twice(f"{at}.volumes", one) for one in sorted({str(o) for o in volumes if volumes.count(o) > 1})
     ]

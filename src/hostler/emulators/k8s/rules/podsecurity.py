@@ -22,14 +22,14 @@ def violations(namespace: Obj, pod: Obj) -> str:
 
 def _found(spec: Mapping[str, Any]) -> Iterator[str]:
     containers = [*(spec.get("initContainers") or ()), *spec["containers"]]
-    own = {one["name"]: one.get("securityContext") or {} for one in containers}
+    own = {container["name"]: container.get("securityContext") or {} for container in containers}
     whole = spec.get("securityContext") or {}
     if names := [name for name, held in own.items() if held.get("allowPrivilegeEscalation") is not False]:
         yield f"allowPrivilegeEscalation != false ({_must(names, 'allowPrivilegeEscalation=false')})"
     dropped = {name: (held.get("capabilities") or {}).get("drop") or () for name, held in own.items()}
     if names := [name for name, words in dropped.items() if "ALL" not in words]:
-        said = _must(names, 'capabilities.drop=["ALL"]')
-        yield f"unrestricted capabilities ({said})"
+        text = _must(names, 'capabilities.drop=["ALL"]')
+        yield f"unrestricted capabilities ({text})"
     for volume in spec.get("volumes") or ():
         if kind := next((word for word in volume if word not in ("name", "secret", *_VOLUMES)), ""):
             yield f'restricted volume types (volume "{volume["name"]}" uses restricted volume type "{kind}")'
@@ -37,8 +37,8 @@ def _found(spec: Mapping[str, Any]) -> Iterator[str]:
         yield f"runAsNonRoot != true (pod or {_must(names, 'runAsNonRoot=true')})"
     profiles = {n: held.get("seccompProfile") or whole.get("seccompProfile") or {} for n, held in own.items()}
     if names := [name for name, held in profiles.items() if held.get("type") not in _PROFILES]:
-        said = _must(names, 'seccompProfile.type to "RuntimeDefault" or "Localhost"')
-        yield f"seccompProfile (pod or {said})"
+        text = _must(names, 'seccompProfile.type to "RuntimeDefault" or "Localhost"')
+        yield f"seccompProfile (pod or {text})"
 
 
 def _must(names: list[str], what: str) -> str:

@@ -13,10 +13,10 @@ _POWERS |= {f"{letter}i": str(1024**power) for power, letter in enumerate("KMGTP
 
 def amount(text: object) -> Decimal:
     """Raises ValueError for what is none."""
-    found = FORM.fullmatch(str(text))
-    if not found:
+    match = FORM.fullmatch(str(text))
+    if not match:
         raise ValueError(f"{text} is not a quantity")
-    unit = found[2] or ""
+    unit = match[2] or ""
     if unit in _POWERS:
-        return Decimal(found[1]) * Decimal(_POWERS[unit])
-    return Decimal(found[1] + unit)
+        return Decimal(match[1]) * Decimal(_POWERS[unit])
+    return Decimal(match[1] + unit)

@@ -68,7 +68,7 @@ def _validator(kind: str, group: str, version: str) -> Any:
 
 
 def _release(utils: Any) -> str:
-    known = [one for one in utils.all_versions() if utils.major_minor(one) == VERSION]
+    known = [version for version in utils.all_versions() if utils.major_minor(version) == VERSION]
     return str(known[-1] if known else utils.latest_version())
 
 

@@ -18,8 +18,8 @@ def invalid(field: str, value: object, why: str) -> Cause:
 
 def unsupported(field: str, value: object, known: Sequence[str]) -> Cause:
     listed = ", ".join(f'"{word}"' for word in known)
-    said = f"Unsupported value: {json.dumps(value)}: supported values: {listed}"
-    return Cause(field, said, "FieldValueNotSupported")
+    text = f"Unsupported value: {json.dumps(value)}: supported values: {listed}"
+    return Cause(field, text, "FieldValueNotSupported")
 
 
 def absent(field: str, value: object) -> Cause:

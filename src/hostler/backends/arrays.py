@@ -40,7 +40,7 @@ def arrays(fleet: Fleet, runs: int, limit: int = ARRAY) -> tuple[Array, ...]:
 
 def fewer(given: tuple[Array, ...]) -> tuple[Array, ...]:
     """Half of the tasks, each with twice the runs: what a site with a limit on jobs is asked next."""
-    tasks = sum(one.tasks for one in given)
+    tasks = sum(array.tasks for array in given)
     if tasks <= 1:
         return ()
     half = math.ceil(tasks / 2)

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from hostler.remote.target import SshTarget
     from hostler.spec.project import Fleet
 
+OUTGROWN = "outgrown"  # key of what is known of a fleet: bytes of a GPU that is too small for its sweeps
+PACES = "paces"  # the same: what scouts measured on its machines, as `MachinePaces`
 KEYS = ("AWS_", "GOOGLE_", "AZURE_")  # how variables begin that open a bucket
 
 
@@ -37,6 +39,14 @@ class Capabilities:
     grows: bool = False  # its workers may ask for others of their launch
     lasts: float | None = None  # seconds after which a launch goes, where nobody gives it a deadline
     longest: float | None = None  # seconds that its engine lets a machine be there
+
+
+@dataclass(frozen=True)
+class MachinePaces:
+    """Seconds that machines take for the same work, as scouts measured them."""
+
+    work: str  # in words: a run, 1000 steps
+    seconds: Mapping[str, float]  # by the short name of a machine
 
 
 @dataclass(frozen=True)
@@ -253,6 +263,10 @@ class Host(Protocol):
         """Have at least so many workers in this launch, at most `most`; the number that it has then, those on
         their way too. None where a worker cannot ask its platform for others."""
 
+    def enlarge(self, size: int, hourly: float) -> str:
+        """Have a machine in this launch whose GPU has more than so many bytes, where an hour of all costs no
+        more than `hourly` then. Its type; '' where a worker cannot ask for one."""
+
     def tear_down(self, settled: Callable[[], None]) -> None:
         """Release the whole launch, this machine last. Calls `settled` when only this machine is left."""
 
@@ -311,6 +325,15 @@ class Informed(Protocol):
 
     def informed(self, fleet: Fleet, buckets: Sequence[str]) -> Fleet:
         """The fleet with what the platform tells: quotas, and where these buckets are."""
+
+
+@runtime_checkable
+class Choosing(Protocol):
+    """A backend whose fleets may leave the machine open."""
+
+    def machines(self, fleet: Fleet) -> Mapping[str, Fleet]:
+        """Short name of each machine that the fleet leaves open → the fleet with that one alone, the cheapest
+        first; nothing where it leaves none open. Pure."""
 
 
 @runtime_checkable

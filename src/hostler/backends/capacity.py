@@ -59,7 +59,7 @@ class Filling:
     @property
     def is_out(self) -> bool:
         """It wants more, and was told that there are none."""
-        return self.is_short and any(one.then in (ZONE, REGION) for one in self.why)
+        return self.is_short and any(reason.then in (ZONE, REGION) for reason in self.why)
 
     @property
     def is_short(self) -> bool:
@@ -68,7 +68,7 @@ class Filling:
     @property
     def is_refused(self) -> bool:
         """It wants more, and who waits for them now waits in vain."""
-        return self.is_out or (self.is_short and any(one.then == STOP for one in self.why))
+        return self.is_out or (self.is_short and any(reason.then == STOP for reason in self.why))
 
 
 @dataclass(frozen=True)
@@ -109,9 +109,9 @@ def decide(
         return KeepWaiting()
     if running:
         return Ready()
-    said, hints = refusals(fillings), [why.hint for f in fillings for why in f.why if why.hint]
+    text, hints = refusals(fillings), [why.hint for f in fillings for why in f.why if why.hint]
     return GiveUp(
-        f"no VM came within {patience:g} s{f' ({said})' if said else ''}", (hints or [_LATER])[0], later=True
+        f"no VM came within {patience:g} s{f' ({text})' if text else ''}", (hints or [_LATER])[0], later=True
     )
 
 

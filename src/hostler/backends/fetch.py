@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import sys
 import time
 from collections.abc import Callable
 from http.client import HTTPException
@@ -45,6 +46,18 @@ def fetch_object(request: Callable[[], Request], store: str, key: str) -> bytes:
             hint = "check that the machine's account, or the pod's Secret, opens the bucket"
             raise MachineError(f"{key} cannot be read from {store}: {error}", hint) from None
         raise OSError(f"{store} cannot be reached: {error}") from None
+
+
+def fetch_bytecode(download: Callable[[str], bytes], key: str) -> bytes:
+    """Compiled code of a library that an earlier worker with this Python left; empty if there is none, or for
+    another kind of object. No start fails without it."""
+    kind, _, name = key.partition("/")
+    if kind != "library":
+        return b""
+    try:
+        return download(f"{kind}/{name[: -len('.zip')]}.{sys.implementation.cache_tag}.zip")
+    except Exception:
+        return b""
 
 
 def google_object(store: str, key: str, token: str) -> Request:

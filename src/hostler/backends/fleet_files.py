@@ -50,8 +50,8 @@ class Section:
 def discovered(name: str) -> Discovery | None:
     """The facts that a platform finds on this machine; None if nothing, or if it cannot tell."""
     module = registry.part(name, "discovery")
-    found: Discovery | None = module.discover() if module else None
-    return found
+    discovery: Discovery | None = module.discover() if module else None
+    return discovery
 
 
 def example(name: str) -> str:

@@ -30,8 +30,8 @@ class JobHost(LocalHost):
 
 def ends() -> float | None:
     """When the time of this job is over, as its script noted it."""
-    told = env.inherited().get(env.JOB_ENDS, "")
-    return float(told) if told.isdigit() else None
+    text = env.inherited().get(env.JOB_ENDS, "")
+    return float(text) if text.isdigit() else None
 
 
 def stop_at(number: int) -> None:

@@ -25,6 +25,7 @@ class PriceOffer:
     where: str
     spot: bool
     price: float
+    gpu_memory: int = 0  # bytes of one of its GPUs
 
 
 @dataclass(frozen=True)
@@ -40,6 +41,7 @@ class FleetPrice:
         PriceOffer, ...
     ] = ()  # in the order in which they are asked for, where they are chosen by price
     left_out: tuple[str, ...] = ()  # and why
+    measured: str = ""  # what the same work costs on these machines, where scouts measured it
     days: int | None = None  # since the table was written that it was taken from
 
     @property

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
+from collections.abc import Iterator, Mapping
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -14,10 +14,26 @@ from hostler.spec.files.yaml12 import Document
 from hostler.spec.project import Project
 
 
-@lru_cache(maxsize=1)
+class _Kinds(Mapping[str, type[parse.FleetKeys]]):
+    """The keys of each backend's fleets, imported when a file speaks of one."""
+
+    def __getitem__(self, name: str) -> type[parse.FleetKeys]:
+        keys: type[parse.FleetKeys] = import_module(f"{BACKENDS[name]}.keys").KEYS
+        return keys
+
+    def __contains__(self, name: object) -> bool:
+        return name in BACKENDS
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(BACKENDS)
+
+    def __len__(self) -> int:
+        return len(BACKENDS)
+
+
 def kinds() -> parse.Kinds:
     """The keys of each backend's fleets."""
-    return {name: import_module(f"{folder}.keys").KEYS for name, folder in BACKENDS.items()}
+    return _Kinds()
 
 
 def load_project(path: Path) -> Project:

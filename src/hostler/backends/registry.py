@@ -6,7 +6,7 @@
 | `keys.py` | `KEYS`: the keys of its fleets in hostler.yaml | |
 | `host.py` | `this_host()`: the `Host` of a worker on one of its machines | an ordinary machine, as `local` |
 | `capacity.py` | `split`, `size`, `runs_each`, as `hostler simulate` asks; each may be left out | unknown |
-| `prices.py` | `price(fleet, workers)`: by a table; `standing()`: which one | `price:` of the fleet |
+| `prices.py` | `price`, `with_machines`: by a table; `standing()`: which one | `price:` of the fleet |
 | `catalogue.py` | `update()`: writes the newest prices where `prices.py` finds them | no newer ones |
 | `doctor.py` | `checks(fleets, store)`, `EXTRA`, `CREDENTIALS`; each may be left out | nothing to say |
 | `discovery.py` | `discover()`: a `Discovery` if this machine can use it, for `hostler init` | not offered |

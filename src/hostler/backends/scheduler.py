@@ -160,13 +160,13 @@ class SchedulerBackend:
         return started
 
     def _refused(self, ran: Ran, started: Sequence[WorkerInfo]) -> MachineError:
-        said = "; ".join(line.strip() for line in (ran.err or ran.out).splitlines() if line.strip())[-300:]
-        message = f"{self.dialect.submits} refused: {said or f'exit {ran.code}'}"
-        known = (todo for pattern, todo in self.dialect.refusals if re.search(pattern, said, re.IGNORECASE))
+        text = "; ".join(line.strip() for line in (ran.err or ran.out).splitlines() if line.strip())[-300:]
+        message = f"{self.dialect.submits} refused: {text or f'exit {ran.code}'}"
+        known = (todo for pattern, todo in self.dialect.refusals if re.search(pattern, text, re.IGNORECASE))
         hint = next(known, f"its manual has its options, and `options` adds some; {self.dialect.hint}")
         if not started:
             return MachineError(message, hint)
-        ids = [one.id for one in started]
+        ids = [worker_info.id for worker_info in started]
         return PartlyStarted(
             f"{message}; queued before that: {', '.join(ids)}", hint, tuple(started), lambda: self._undo(ids)
         )
@@ -187,14 +187,14 @@ class SchedulerBackend:
     def _asked(self, words: Sequence[str]) -> Ran:
         """The answer to a question about the queue."""
         ran = self._run(words)
-        said = (ran.err or ran.out).strip()[-300:]
-        if ran.code and not re.search(self.dialect.nothing, said, re.IGNORECASE):
-            raise MachineError(f"{words[0]} failed: {said}", self.dialect.hint)
+        text = (ran.err or ran.out).strip()[-300:]
+        if ran.code and not re.search(self.dialect.nothing, text, re.IGNORECASE):
+            raise MachineError(f"{words[0]} failed: {text}", self.dialect.hint)
         return ran
 
     def _run(self, words: Sequence[str], given: str = "", launch: Launch | None = None) -> Ran:
-        """What is in the environment of the command a scheduler writes down, with the job, for everybody to
-        read: no secret is, declared or not."""
+        """Run a command of the scheduler without any secret, declared or not: it writes the environment down
+        with the job, for everybody to read."""
         launch = launch or Launch("")
         hidden = [*launch.secrets, *launch.keys, *undeclared(env.bare())]
         ran = self.terminal.run(words, given, launch.plain, without=hidden)

@@ -8,6 +8,7 @@ boot.py         the far side's first lines: install hostler, start the program
 install.py      unpacks zips of hostler, each once, where nobody else can write
 standalone.py   a program and all that it uses of hostler as one text
 library_zip.py  hostler as one zip
+bytecode.py     the bytecode of its modules, for machines that come later
 zip_main.py     `__main__` of that zip: a worker
 wheels.py       the store driver for another machine's Python
 frames.py       messages over a pipe

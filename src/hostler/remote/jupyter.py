@@ -95,7 +95,7 @@ def _jupyter(python: str | None) -> list[str]:
 
 
 def _free_port() -> int:
-    with socket.socket() as one:
-        one.bind(("127.0.0.1", 0))
-        port: int = one.getsockname()[1]
+    with socket.socket() as connection:
+        connection.bind(("127.0.0.1", 0))
+        port: int = connection.getsockname()[1]
         return port

@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import hashlib
 import io
+import os
 import zipfile
+from collections.abc import Iterator
 from functools import lru_cache
 from pathlib import Path
 
@@ -34,15 +36,22 @@ def sha_of(data: bytes) -> str:
 def parcel() -> Parcel:
     """The very hostler that asks."""
     root = Path(hostler.__file__).parent
-    names = sorted(path.relative_to(root).as_posix() for path in root.rglob("*.py"))
     target = io.BytesIO()
     with zipfile.ZipFile(target, "w", zipfile.ZIP_STORED) as packed:
         _add(packed, MAIN, (root / "remote" / "zip_main.py").read_bytes())
-        for name in names:
-            if not LEFT_OUT & set(name.split("/")):
-                _add(packed, f"hostler/{name}", (root / name).read_bytes())
+        for name in sorted(_names(str(root))):
+            with open(f"{root}/{name}", "rb") as file:
+                _add(packed, f"hostler/{name}", file.read())
     data = target.getvalue()
     return Parcel(hashlib.sha256(data).hexdigest(), data)
+
+
+def _names(root: str) -> Iterator[str]:
+    """The files that go along, from the folder of hostler on."""
+    for folder, below, files in os.walk(root):
+        below[:] = [name for name in below if name not in LEFT_OUT]
+        inner = f"{folder[len(root) + 1 :]}/" if folder != root else ""
+        yield from (inner + name for name in files if name.endswith(".py"))
 
 
 def _add(packed: zipfile.ZipFile, name: str, data: bytes) -> None:

@@ -49,13 +49,13 @@ def open_channel(
     mark, boot = secrets.token_hex(8), standalone("hostler.remote.boot").encode()
     process = connection.start(["/bin/sh", "-c", _FIND, "hostler", mark, str(len(boot)), *NAMES])
     told = {"mark": mark, "sha": parcel().sha, "cache": cache, "module": module, "args": dict(args)}
-    said = _SshErrors(process.stderr)
+    errors = _SshErrors(process.stderr)
     limit = threading.Timer(connection.connect + PATIENCE, process.kill)
     limit.daemon = True
     limit.start()
     try:
         _send(process, boot + json.dumps(told).encode() + b"\n")
-        facts = _handshake(process, mark, str(connection.target), said)
+        facts = _handshake(process, mark, str(connection.target), errors)
     except HostlerError:
         process.kill()
         process.wait()
@@ -107,8 +107,8 @@ def _marked_line(process: subprocess.Popen[bytes], mark: str) -> str | None:
         line = process.stdout.readline()
         if not line:
             return None
-        _, found, rest = line.partition(wanted)
-        if found:
+        _, data, rest = line.partition(wanted)
+        if data:
             return rest.decode("utf-8", "replace").rstrip("\n")
         noise += len(line)
     return None

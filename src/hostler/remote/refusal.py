@@ -54,8 +54,8 @@ _CHANGED_HINT = "somebody may intercept it; if the machine was reinstalled, remo
 
 
 def _where(said: str) -> str:
-    found = _OFFENDING.search(said)
-    return f"{found[1]}, line {found[2]}" if found else "it has changed"
+    match = _OFFENDING.search(said)
+    return f"{match[1]}, line {match[2]}" if match else "it has changed"
 
 
 def _matching(pattern: re.Pattern[str], said: str) -> str:

@@ -85,7 +85,7 @@ class _Module:
         if isinstance(found, str):
             return found
         decorators: list[ast.expr] = getattr(found, "decorator_list", [])
-        first = min([found.lineno, *(one.lineno for one in decorators)])
+        first = min([found.lineno, *(decorator.lineno for decorator in decorators)])
         return "\n".join(self.lines[first - 1 : found.end_lineno])
 
     def check(self, statement: ast.stmt | str) -> list[str]:

@@ -56,10 +56,10 @@ def parse(
     jump: str | None = None,
 ) -> SshTarget:
     """`[user@]host[:port]`; the others hold where the text does not say."""
-    found = _TARGET.fullmatch(text)
-    host = (found["six"] or found["host"]) if found else ""
-    number = int(found["port"]) if found and found["port"] else port
-    named = found["user"] if found and found["user"] else user
+    match = _TARGET.fullmatch(text)
+    host = (match["six"] or match["host"]) if match else ""
+    number = int(match["port"]) if match and match["port"] else port
+    named = match["user"] if match and match["user"] else user
     if (
         not host
         or host.startswith("-")
@@ -72,12 +72,12 @@ def parse(
 
 def split_store(url: str) -> tuple[SshTarget, str]:
     """Host and path of `ssh://host/path`; `ssh://host/~/path` begins at the home folder there."""
-    found = _STORE.fullmatch(url)
-    path = unquote(found[2] or "") if found else ""
-    if found is None or not path.strip("/"):
+    match = _STORE.fullmatch(url)
+    path = unquote(match[2] or "") if match else ""
+    if match is None or not path.strip("/"):
         raise UsageError(
             f"{url!r} names no folder", hint="for example ssh://host/data/runs or ssh://host/~/runs"
         )
     if "\0" in path:
         raise UsageError(f"{url!r}: no path has a zero byte")
-    return parse(unquote(found[1])), path[1:] if path.startswith("/~/") else path
+    return parse(unquote(match[1])), path[1:] if path.startswith("/~/") else path

@@ -64,7 +64,7 @@ def _one(name: str, wanted: WheelTarget, cache: Path) -> Path:
 def _required(own: metadata.Distribution) -> list[str]:
     """Names of what it requires and is installed here."""
     lines = [line for line in own.requires or () if "extra ==" not in line]
-    names = [found[0] for line in lines if (found := re.match(r"[\w.-]+", line))]
+    names = [match[0] for line in lines if (match := re.match(r"[\w.-]+", line))]
     return [name for name in names if _is_installed(name)]
 
 
@@ -101,10 +101,10 @@ def _runs(tag: str, python: tuple[int, int]) -> bool:
     interpreter, abi, _ = tag.split("-", 2)
     if interpreter.startswith("py3"):
         return True
-    found = _MINOR.fullmatch(interpreter)
-    if found is None:
+    match = _MINOR.fullmatch(interpreter)
+    if match is None:
         return False
-    return python[1] >= int(found[1]) if abi == "abi3" else python == (3, int(found[1]))
+    return python[1] >= int(match[1]) if abi == "abi3" else python == (3, int(match[1]))
 
 
 def platforms(wanted: WheelTarget) -> list[str]:
@@ -155,22 +155,22 @@ def _asked_for(package: str, version: str, wanted: WheelTarget, cache: Path) -> 
     """The same version if there is one for that machine, else the newest that there is."""
     name = f"py{wanted.python[0]}.{wanted.python[1]}-" + "-".join(filter(None, wanted.platform))
     folder = cache / "drivers" / f"{package}-{version}-{name}"
-    found = sorted(folder.glob("*.whl"))
-    if found:
-        return found[0]
+    paths = sorted(folder.glob("*.whl"))
+    if paths:
+        return paths[0]
     words = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--only-binary=:all:"]
     words += ["--python-version", "{}.{}".format(*wanted.python), "--dest", str(folder)]
     words += [word for one in platforms(wanted) for word in ("--platform", one)]
     for what in (f"{package}=={version}", package):
         done = subprocess.run([*words, what], capture_output=True, text=True)
-        found = sorted(folder.glob("*.whl"))
-        if found and not done.returncode:
+        paths = sorted(folder.glob("*.whl"))
+        if paths and not done.returncode:
             break
     else:
         shutil.rmtree(folder, ignore_errors=True)
-        said = (done.stderr.strip().splitlines() or ["pip found none"])[-1]
+        text = (done.stderr.strip().splitlines() or ["pip found none"])[-1]
         raise MachineError(
-            f"no {package} for Python {wanted.python[0]}.{wanted.python[1]} on {_system(wanted)}: {said}",
+            f"no {package} for Python {wanted.python[0]}.{wanted.python[1]} on {_system(wanted)}: {text}",
             f"put it there yourself: `pip install {package}` on the machine, or in its image",
         )
-    return found[0]
+    return paths[0]

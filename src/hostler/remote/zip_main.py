@@ -30,8 +30,8 @@ def main():
         sys.exit("hostler: %s" % error)
     except OSError as error:
         sys.exit("hostler: %s cannot be written: %s" % (error.filename, error.strerror))
-    given = os.environ.get("PYTHONPATH")
-    os.environ["PYTHONPATH"] = os.pathsep.join([place] + ([given] if given else []))
+    pythonpath = os.environ.get("PYTHONPATH")
+    os.environ["PYTHONPATH"] = os.pathsep.join([place] + ([pythonpath] if pythonpath else []))
     os.execv(sys.executable, [sys.executable, "-m", "hostler.worker"] + sys.argv[1:])
 
 

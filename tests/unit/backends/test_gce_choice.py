@@ -20,6 +20,7 @@ from hostler.backends.gce.wish.choice import Candidate, Candidates, choose, near
 from hostler.backends.gce.wish.quotas import Quotas
 from hostler.errors import UsageError
 from hostler.spec.project import Fleet
+from hostler.worker.run.larger_gpu import larger_comes
 
 REGIONS = ("us-east1", "us-west1", "europe-west4", "asia-east1")
 MACHINES = {
@@ -268,3 +269,29 @@ def test_mixed_fleet_has_about_as_many_of_each_machine() -> None:
 def test_mix_of_one_machine_is_refused(given: dict[str, object]) -> None:
     with pytest.raises(UsageError, match="nothing to mix"):
         mixed(4, **given)
+
+
+def outgrown(size: int, *gpus: str) -> Candidates:
+    fleet = Fleet("burst", "gce", options={"zones": ("us",), "gpu": gpus}, known={"outgrown": size})
+    return chosen.candidates(fleet)
+
+
+def test_gpu_too_small_for_earlier_runs_is_left_out() -> None:
+    told = 15_843_721_216  # of a T4, as its driver tells it
+    made = outgrown(told, "T4:1", "V100:1", "L4:1", "A100:1")
+    assert {one.gpu for one in made.found} == {"L4", "A100"}
+    assert any("out of memory" in one.why and "T4" in one.gpu for one in made.left_out)
+    assert {one.gpu for one in outgrown(24_152_899_584, "T4:1", "L4:1", "A100:1").found} == {"A100"}
+
+
+def test_wish_without_a_large_gpu_names_the_next_larger() -> None:
+    with pytest.raises(UsageError, match=r"out of memory on GPUs of 15.8 GB") as refused:
+        outgrown(15_843_721_216, "T4:1")
+    assert "with `gpu: L4:1`" in (refused.value.hint or "")
+
+
+@pytest.mark.parametrize(("gpus", "comes"), [(("T4:1", "A100:1"), True), (("T4:1", "V100:1"), False)])
+def test_larger_gpu_comes_only_where_the_wish_has_one(gpus: tuple[str, ...], comes: bool) -> None:
+    fleet = Fleet("burst", "gce", options={"zones": ("us",), "gpu": gpus})
+    largest = max(one.gpu_memory for one in prices.price(fleet, 1).offers)
+    assert larger_comes(15_843_721_216, [], largest) is comes

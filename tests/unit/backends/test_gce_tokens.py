@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from hostler.backends.gce.tokens import client_of
@@ -25,3 +27,19 @@ def test_a_name_of_a_project_is_not_its_id(project: str) -> None:
     with pytest.raises(CloudError, match="is not the id of a Google Cloud project") as refused:
         client_of(Fleet("burst", "gce", options={"project": project}))
     assert "gcloud projects list" in refused.value.hint
+
+
+def test_missing_credentials_come_with_how_to_get_some(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.delenv("HOSTLER_GCE_ENDPOINT")
+    monkeypatch.delenv("GOOGLE_APPLICATION_CREDENTIALS", raising=False)
+    for name, value in {
+        "NO_GCE_CHECK": "true",
+        "HOME": str(tmp_path),
+        "CLOUDSDK_CONFIG": str(tmp_path),
+    }.items():
+        monkeypatch.setenv(name, value)
+    with pytest.raises(CloudError, match="Google credentials were not found") as refused:
+        client_of(Fleet("burst", "gce", options={"project": "mine"}))
+    assert "application-default login" in refused.value.hint

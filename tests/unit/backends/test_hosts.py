@@ -24,7 +24,7 @@ def test_every_host_has_the_methods_of_the_seam(name: str) -> None:
         seam, own = inspect.signature(getattr(Host, method)), inspect.signature(getattr(type(host), method))
         if list(own.parameters)[: len(seam.parameters)] != list(seam.parameters):
             missing.append(method)
-    assert len(ASKED) == 14 and not missing
+    assert "place" in ASKED and not missing
     assert isinstance(host.name, str) and isinstance(host.comes_with_launch, bool)
 
 

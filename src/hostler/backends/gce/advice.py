@@ -39,7 +39,10 @@ def score(likely: float | None, lost: float | None) -> float:
 
 
 def obtainability(answer: Body) -> float | None:
-    known = [one.get("scores", {}).get("obtainability") for one in answer.get("recommendations", ())]
+    known = [
+        recommendation.get("scores", {}).get("obtainability")
+        for recommendation in answer.get("recommendations", ())
+    ]
     return max((float(one) for one in known if one is not None), default=None)
 
 

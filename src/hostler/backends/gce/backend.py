@@ -118,9 +118,9 @@ class GceBackend:
     def stop(self, fleet: Fleet, *, now: bool = False) -> Sequence[WorkerInfo]:
         """Remove all of it: a VM that is deleted is switched off first, and its worker saves what runs."""
         client = self._connect(fleet)
-        found = [_worker(body) for body in self._instances(client, fleet)]
+        worker_infos = [_worker(body) for body in self._instances(client, fleet)]
         self._remove(client, fleet, self._things(client, fleet))
-        return found
+        return worker_infos
 
     def logs(self, worker: WorkerInfo) -> bytes:
         """Output of the VM's serial port, asked as it was listed; it goes with the VM."""
@@ -132,14 +132,14 @@ class GceBackend:
         """The machines are not there yet; what they will be like, or why there can be none."""
         try:
             client = self._connect(fleet)
-            found = shapes.shape(chosen.narrowed(fleet))
+            shape = shapes.shape(chosen.narrowed(fleet))
             if wishes.is_wish(fleet):  # its zones are asked for with its quotas
                 next(client.list("regions"), None)
             else:
-                for zone in found.zones:
+                for zone in shape.zones:
                     _check_zone(client, fleet, zone)
             if fleet.options.get("image") or fleet.options.get("family"):
-                sources.check_image(client, found.image)
+                sources.check_image(client, shape.image)
         except CloudError as error:
             return [MachineInfo(fleet.name, error.message, error.hint)]
         return [self.likely(fleet)]
@@ -150,7 +150,10 @@ class GceBackend:
         client = self._connect(fleet)
         places = {name: where for name in buckets if (where := location(client, name))}
         known = {chosen.QUOTAS: quotas.ask(client), chosen.BUCKETS: places}
-        return replace(fleet, known=known)
+        return replace(fleet, known={**fleet.known, **known})
+
+    def machines(self, fleet: Fleet) -> Mapping[str, Fleet]:
+        return chosen.machines(fleet)
 
     def lives(self, fleet: Fleet, number: int, now: float) -> Mapping[str, tuple[float, float]]:
         owner = owner_of(fleet)
@@ -163,9 +166,9 @@ class GceBackend:
     def completed(self, fleet: Fleet) -> Fleet:
         if wishes.is_wish(fleet):
             return fleet
-        found = shapes.shape(fleet)
-        gpu = {"gpu": f"{found.gpu}:{found.gpus}"} if found.attached else {}
-        return replace(fleet, options={**fleet.options, "machine": found.machine, **gpu})
+        shape = shapes.shape(fleet)
+        gpu = {"gpu": f"{shape.gpu}:{shape.gpus}"} if shape.attached else {}
+        return replace(fleet, options={**fleet.options, "machine": shape.machine, **gpu})
 
     def remains(self, fleet: Fleet, *, everywhere: bool = False) -> Sequence[Thing]:
         return self._things(self._connect(fleet), fleet, everywhere=everywhere)
@@ -186,18 +189,18 @@ class GceBackend:
 
     def check(self, fleet: Fleet, recipe: Recipe) -> None:
         temporary.check(recipe)
-        client, found = self._connect(fleet), shapes.shape(chosen.narrowed(fleet))
-        for zone in found.zones:
+        client, shape = self._connect(fleet), shapes.shape(chosen.narrowed(fleet))
+        for zone in shape.zones:
             _check_zone(client, fleet, zone)
         if recipe.vm:
             sources.vm(client, recipe.vm)
         else:
-            sources.check_image(client, found.image)
+            sources.check_image(client, shape.image)
 
     def build(self, fleet: Fleet, recipe: Recipe) -> Image:
-        client, found = self._connect(fleet), shapes.shape(chosen.narrowed(fleet))
-        gallery.sweep_up(client, [one for one in gallery.leavings(client) if one.over])
-        made = building.Building(client, found, recipe, fleet.cache or "", self.pause, self.clock, self.say)
+        client, shape = self._connect(fleet), shapes.shape(chosen.narrowed(fleet))
+        gallery.sweep_up(client, [leftover for leftover in gallery.leavings(client) if leftover.over])
+        made = building.Building(client, shape, recipe, fleet.cache or "", self.pause, self.clock, self.say)
         return gallery.one(client, made.run())
 
     def images(self, fleet: Fleet, family: str = "") -> Sequence[Image]:
@@ -250,7 +253,7 @@ def _check_zone(client: GceClient, fleet: Fleet, zone: str) -> None:
     except GceRefusal as error:
         if error.status != 404 or error.why != reasons.reason("notFound"):
             raise
-        near = nearest(zone, (str(one["name"]) for one in client.list("zones")))
+        near = nearest(zone, (str(record["name"]) for record in client.list("zones")))
         raise CloudError(
             f"fleet {fleet.name}: no zone named {zone!r} in {client.project}",
             f"nearest: {', '.join(near)}" if near else "check `zones`",
@@ -269,7 +272,9 @@ def _sizes(client: GceClient) -> dict[tuple[str, str], int]:
     """Sizes of the groups that are there, by region and name."""
     found = removal.described(client)
     return {
-        (last(one["region"]), one["name"]): int(one.get("targetSize", 0)) for one in found if "region" in one
+        (last(record["region"]), record["name"]): int(record.get("targetSize", 0))
+        for record in found
+        if "region" in record
     }
 
 
@@ -308,7 +313,7 @@ def _image_of(fleet: Fleet) -> tuple[str, tuple[str, ...]]:
     """Its Python and its C library, as far as they are known: what is brought must run there."""
     endpoint = env.cloud_endpoint()
     if endpoint and is_loopback(endpoint):  # emulated VMs are processes of this machine
-        here = wheels.here()
-        return ".".join(map(str, here.python)), here.platform
+        target = wheels.here()
+        return ".".join(map(str, target.python)), target.platform
     given = fleet.options.get("image") or fleet.options.get("family")
     return OLDEST if given or shapes.shape(chosen.narrowed(fleet)).gpus else DEBIAN

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 from urllib.request import Request
 
-from hostler.backends.fetch import fetch, fetch_object, google_object
+from hostler.backends.fetch import fetch, fetch_bytecode, fetch_object, google_object
 from hostler.backends.metadata import get_attribute, get_metadata, get_token, put_guest_attribute
 from hostler.backends.store_check import check_store
 from hostler.env import cloud_endpoint
@@ -66,8 +66,8 @@ def told() -> dict[str, Any]:
     """Settings of this VM. Nothing can be done before it has them, not even its own removal."""
     while True:
         try:
-            found: dict[str, Any] = get_attribute("hostler-settings")
-            return found
+            attribute: dict[str, Any] = get_attribute("hostler-settings")
+            return attribute
         except OSError as error:
             print(
                 f"hostler: failed: the metadata server does not tell what this VM is for: {error}; asked "
@@ -88,8 +88,9 @@ def check(settings: dict[str, Any]) -> None:
 
 def bring(settings: dict[str, Any]) -> list[str]:
     """Folders with hostler and what it needs besides."""
+    get = partial(download, settings["store"])
     return [
-        install_in_cache(key.split("/")[0], sha, partial(download, settings["store"], key))
+        install_in_cache(key.split("/")[0], sha, partial(get, key), partial(fetch_bytecode, get, key))
         for key, sha in settings["parcels"]
     ]
 
@@ -111,7 +112,8 @@ def work(settings: dict[str, Any], places: list[str]) -> int:
 
 def keep(settings: dict[str, Any], places: list[str]) -> int:
     """Keep a worker; the shutdown script finds it by its process number."""
-    words = [sys.executable, "-m", "hostler.worker", settings["store"], "--host", "gce"] + settings["worker"]
+    words = [sys.executable, "-m", "hostler.worker", settings["store"], "--host", "gce", "--checked"]
+    words += settings["worker"]
     if "idle" in settings:
         words = [sys.executable, "-m", "hostler.worker.hand_machine", "gce", str(settings["idle"])]
         words += [settings["store"], settings["launch"]]

@@ -10,9 +10,9 @@ from hostler.spec.project import Fleet
 
 def split(fleet: Fleet, count: int) -> tuple[tuple[MachineGroup, ...], tuple[MachineGroup, ...]]:
     """Groups that are made at once, and those that stand in for spot ones."""
-    found = shape.shape(chosen.narrowed(fleet))
-    made = groups.split(found, fleet.name, count)
-    return made, groups.instead(made) if found.spot == "prefer" else ()
+    vm_shape = shape.shape(chosen.narrowed(fleet))
+    made = groups.split(vm_shape, fleet.name, count)
+    return made, groups.instead(made) if vm_shape.spot == "prefer" else ()
 
 
 def size(fleet: Fleet) -> Size | None:

@@ -51,16 +51,16 @@ Rates = Mapping[tuple[str, str, str, str], float]  # (part, whose, region, usage
 def update() -> str:
     """Write today's table and say what is in it; the one before stays where the catalogue is of no use."""
     known = prices.load(prices.OWN)
-    found = table(rates(skus()), known, date.today())
-    if not found.machines:
+    price_table = table(rates(skus()), known, date.today())
+    if not price_table.machines:
         raise CloudError(
             "the Cloud Billing catalogue has no price of a machine that hostler knows; nothing was written",
             "a newer hostler may know its words; until then `price:` in a fleet",
         )
-    path = _written(as_text(found))
-    missing = [*_gone(known.machines, found.machines), *_gone(known.gpus, found.gpus)]
-    said = f"{len(found.machines)} machine types and {len(found.gpus)} GPUs in {path}"
-    return said + (f"; not in the catalogue: {', '.join(missing)}" if missing else "")
+    path = _written(as_text(price_table))
+    missing = [*_gone(known.machines, price_table.machines), *_gone(known.gpus, price_table.gpus)]
+    text = f"{len(price_table.machines)} machine types and {len(price_table.gpus)} GPUs in {path}"
+    return text + (f"; not in the catalogue: {', '.join(missing)}" if missing else "")
 
 
 def skus() -> Iterator[Body]:

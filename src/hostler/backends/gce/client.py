@@ -238,9 +238,9 @@ def failed(what: str, error: Mapping[str, Any]) -> GceRefusal:
 
 def _refused(what: str, status: int, data: bytes) -> GceRefusal:
     try:
-        told = json.loads(data)["error"]
-        said = str(told.get("message", ""))
-        code = str((told.get("errors") or [{}])[0].get("reason", "") or _detailed(told))
+        error = json.loads(data)["error"]
+        said = str(error.get("message", ""))
+        code = str((error.get("errors") or [{}])[0].get("reason", "") or _detailed(error))
     except (ValueError, KeyError, TypeError, AttributeError, IndexError, RecursionError):
         code, said = "", data[:200].decode(errors="replace").strip()
     return GceRefusal(what, reasons.of_call(status, code, said), code, said, status)
@@ -248,8 +248,8 @@ def _refused(what: str, status: int, data: bytes) -> GceRefusal:
 
 def _detailed(told: Mapping[str, Any]) -> str:
     """The reason as Google's newer services give it, or else the status."""
-    details = [one for one in told.get("details") or [] if isinstance(one, dict)]
-    found = next((one["reason"] for one in details if one.get("reason")), "")
+    details = [detail for detail in told.get("details") or [] if isinstance(detail, dict)]
+    found = next((detail["reason"] for detail in details if detail.get("reason")), "")
     return str(found or told.get("status", ""))
 
 

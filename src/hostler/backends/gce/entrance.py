@@ -51,9 +51,9 @@ def _ip(body: Body) -> str:
 
 def _host_keys(client: GceClient, body: Body) -> tuple[str, ...]:
     path = f"zones/{last(body['zone'])}/instances/{body['name']}/getGuestAttributes"
-    found = client.find(path, queryPath=KEYS) or {}
-    items = (found.get("queryValue") or {}).get("items") or ()
-    keys = tuple(f"{one['key']} {one['value']}" for one in items)
+    record = client.find(path, queryPath=KEYS) or {}
+    items = (record.get("queryValue") or {}).get("items") or ()
+    keys = tuple(f"{item['key']} {item['value']}" for item in items)
     if not keys:
         raise CloudUnavailable(
             f"{body['name']} has not published its host keys yet",

@@ -20,10 +20,10 @@ Body = dict[str, Any]
 
 
 def body(fleet: Fleet, launch: Launch, project: str, zone: str, *, spot: bool, idle: float) -> Body:
-    found, owner = shape.shape(fleet), owner_of(fleet)
-    told = {**plans.settings(fleet, launch, project, (), ()), "worker": [], "idle": idle}
-    told |= {"launch": launch.generation}
-    made = template.properties(owner, found, told, spot=spot)
+    vm_shape, owner = shape.shape(fleet), owner_of(fleet)
+    record = {**plans.settings(fleet, launch, project, (), ()), "worker": [], "idle": idle}
+    record |= {"launch": launch.generation}
+    made = template.properties(owner, vm_shape, record, spot=spot)
     url = f"zones/{zone}"
     for disk in made["disks"]:
         params = disk["initializeParams"]
@@ -31,7 +31,7 @@ def body(fleet: Fleet, launch: Launch, project: str, zone: str, *, spot: bool, i
     for gpu in made.get("guestAccelerators", ()):
         gpu["acceleratorType"] = f"{url}/acceleratorTypes/{gpu['acceleratorType']}"
     described = owner.describe(KEPT)
-    machine = f"{url}/machineTypes/{found.machine}"
+    machine = f"{url}/machineTypes/{vm_shape.machine}"
     return {**made, "name": owner.name(KEPT), "description": described, "machineType": machine}
 
 
@@ -43,16 +43,16 @@ def make(
     say: Callable[[str], None] = lambda line: None,
 ) -> str:
     """The path of the VM, made in the first zone that has one; one that is there already is as good."""
-    found, owner = shape.shape(fleet), owner_of(fleet)
+    vm_shape, owner = shape.shape(fleet), owner_of(fleet)
     name = owner.name(KEPT)
-    for zone in found.zones:
+    for zone in vm_shape.zones:
         if there := client.find(f"zones/{zone}/instances/{name}"):
             if not owner.owns(there):
                 raise names.taken(there, client.project)
             return f"zones/{zone}/instances/{name}"
     out = list[str]()
-    for spot in (True, False) if found.spot == "prefer" else (bool(found.spot),):
-        for zone in found.zones:
+    for spot in (True, False) if vm_shape.spot == "prefer" else (bool(vm_shape.spot),):
+        for zone in vm_shape.zones:
             try:
                 client.insert(
                     f"zones/{zone}/instances", body(fleet, launch, client.project, zone, spot=spot, idle=idle)

@@ -18,6 +18,7 @@ from hostler import env
 from hostler.backends.gce import removal
 from hostler.backends.gce.client import GOOGLE, GceClient
 from hostler.backends.gce.names import last, region_of
+from hostler.backends.gce.wish import larger
 from hostler.backends.local.host import LocalHost
 from hostler.backends.metadata import Token, get_attribute, get_metadata, put_guest_attribute, watch_metadata
 from hostler.errors import CloudError
@@ -73,11 +74,11 @@ class GceHost(LocalHost):
         """Nothing where Compute Engine does not tell."""
         vm = self.vm
         try:
-            told = vm.client.get(vm.path)
-            made = datetime.fromisoformat(told["creationTimestamp"]).timestamp()
+            record = vm.client.get(vm.path)
+            made = datetime.fromisoformat(record["creationTimestamp"]).timestamp()
         except (CloudError, KeyError, ValueError):
             return "", 0.0
-        return str(told.get("id") or vm.name), max(0.0, now() - made)
+        return str(record.get("id") or vm.name), max(0.0, now() - made)
 
     def report(self, state: str) -> None:
         try:
@@ -104,6 +105,10 @@ class GceHost(LocalHost):
             client.change("POST", f"{own}/resize", size=sizes[own] - over)
             sizes[own] -= over
         return sum(sizes.values())
+
+    def enlarge(self, size: int, hourly: float) -> str:
+        sizes = _sizes(self.vm.client, self.vm.settings["groups"])
+        return larger.enlarge(self.vm.client, self.vm.settings, self.vm.group, sizes, size, hourly)
 
     def tear_down(self, settled: Callable[[], None]) -> None:
         client, settings = self.vm.client, self.vm.settings

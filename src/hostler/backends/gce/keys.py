@@ -2,9 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Annotated, Literal
+
+from pydantic import AfterValidator
 
 from hostler.spec.files.parse import CpuBound, Disk, FleetKeys, Gpus, MemoryBound, Seconds, Spot, Text, Texts
+
+
+def _places(given: tuple[str, ...]) -> tuple[str, ...]:
+    """Places as Compute Engine writes them: `US` is us, and `us, europe` are two."""
+    return tuple(word for text in given for word in text.lower().replace(",", " ").split())
+
+
+Places = Annotated[Texts, AfterValidator(_places)]
 
 
 class GceKeys(FleetKeys):
@@ -12,8 +22,8 @@ class GceKeys(FleetKeys):
 
     backend: Literal["gce"]
     project: Text | None = None
-    zones: Texts | None = None
-    exclude_zones: Texts | None = None
+    zones: Places | None = None
+    exclude_zones: Places | None = None
     machine: Text | None = None
     gpu: Gpus | None = None
     cpus: CpuBound | None = None

@@ -26,13 +26,13 @@ def of_launch(
     """The same of these operations; one that has no end yet is there now. Pure."""
     began: dict[str, float] = {}
     ended: dict[str, float] = {}
-    for one in operations:
-        vm, kind = last(str(one.get("targetLink", ""))), str(one.get("operationType", ""))
+    for operation in operations:
+        vm, kind = last(str(operation.get("targetLink", ""))), str(operation.get("operationType", ""))
         if not vm.startswith(f"{name}-") or generation_of(vm) != number or kind not in _KINDS:
             continue
-        if one.get("status") != "DONE" or one.get("error"):
+        if operation.get("status") != "DONE" or operation.get("error"):
             continue
-        moment, own = _moment(str(one.get("endTime", ""))), str(one.get("targetId", ""))
+        moment, own = _moment(str(operation.get("endTime", ""))), str(operation.get("targetId", ""))
         if kind == BORN:
             began[own] = moment
         else:

@@ -68,8 +68,8 @@ def taken(thing: Mapping[str, Any], project: str) -> Undone:
 
 def generation_of(vm: str) -> str:
     """The launch that a VM or its disk came with, by its name; '' for one for hand work."""
-    found = re.fullmatch(rf".*?-(\d+)(?:{ON_DEMAND}|{CHOSEN}[0-9a-f]{{5}})?-[a-z0-9]{{4}}", vm)
-    return found[1] if found else ""
+    match = re.fullmatch(rf".*?-(\d+)(?:{ON_DEMAND}|{CHOSEN}[0-9a-f]{{5}})?-[a-z0-9]{{4}}", vm)
+    return match[1] if match else ""
 
 
 def last(url: str) -> str:

@@ -17,7 +17,7 @@ from hostler.backends.gce import groups, shape, template
 from hostler.backends.gce.names import CHOSEN, ON_DEMAND, GceOwner, last, owner_of
 from hostler.backends.gce.shape import VmShape
 from hostler.backends.gce.wish import chosen as wanted
-from hostler.backends.gce.wish import wishes
+from hostler.backends.gce.wish import larger, wishes
 from hostler.backends.gce.wish.choice import Candidate
 from hostler.errors import UsageError
 from hostler.frozen import dataclass
@@ -62,9 +62,9 @@ class Requests:
         """The template of a group: its own, where machines are chosen by price."""
         if group.name not in self.chosen:
             return self.template(spot=group.spot)
-        found, price = self.chosen[group.name]
-        told = {**self.settings, "worker": [*self.settings["worker"], "--price", f"{price:g}"]}
-        return template.template(self.owner, group.name, self.described, found, told, spot=group.spot)
+        vm_shape, price = self.chosen[group.name]
+        record = {**self.settings, "worker": [*self.settings["worker"], "--price", f"{price:g}"]}
+        return template.template(self.owner, group.name, self.described, vm_shape, record, spot=group.spot)
 
     def machine_of(self, group: MachineGroup) -> str:
         """Machine type of a group, where they differ; else ''."""
@@ -93,14 +93,14 @@ def requests(fleet: Fleet, launch: Launch, project: str) -> Requests:
     _check_store(fleet, launch)
     if wishes.is_wish(fleet):
         return _by_price(fleet, launch, project)
-    found, owner = shape.shape(fleet), owner_of(fleet)
+    vm_shape, owner = shape.shape(fleet), owner_of(fleet)
     generation = cloud.number_of(launch.generation)
     name = owner.name(generation)
-    made = groups.split(found, name, fleet.workers)
-    spare = groups.instead(made) if found.spot == "prefer" else ()
+    made = groups.split(vm_shape, name, fleet.workers)
+    spare = groups.instead(made) if vm_shape.spot == "prefer" else ()
     own = settings(fleet, launch, project, made, spare)
     described = owner.describe(int(generation))
-    return Requests(project, name, found, owner, described, own, made, spare)
+    return Requests(project, name, vm_shape, owner, described, own, made, spare)
 
 
 def _by_price(fleet: Fleet, launch: Launch, project: str) -> Requests:
@@ -113,23 +113,26 @@ def _by_price(fleet: Fleet, launch: Launch, project: str) -> Requests:
     made: list[MachineGroup] = []
     candidates = wanted.tried(fleet)
     sizes = wanted.shares(candidates, fleet.workers, mix=bool(fleet.options.get("mix")))
-    for one, size in zip(candidates, sizes, strict=True):
-        own = f"{name}{CHOSEN}{_mark(one)}"
+    for candidate, size in zip(candidates, sizes, strict=True):
+        own = f"{name}{CHOSEN}{_mark(candidate)}"
         if own not in chosen:
-            chosen[own] = shape.shape(wanted.narrowed(fleet, one)), one.price if given is None else given
-            made.append(MachineGroup(one.region, own, one.zones, size, one.spot))
+            chosen[own] = (
+                shape.shape(wanted.narrowed(fleet, candidate)),
+                candidate.price if given is None else given,
+            )
+            made.append(MachineGroup(candidate.region, own, candidate.zones, size, candidate.spot))
     first = tuple(group for group in made if group.size) or (made[0],)
     spare = tuple(group for group in made if group not in first)
-    told = settings(fleet, launch, project, first, spare)
+    record = {**settings(fleet, launch, project, first, spare), **larger.told(made, chosen)}
     described = owner.describe(int(generation))
-    found = chosen[first[0].name][0]
-    return Requests(project, name, found, owner, described, told, first, spare, chosen)
+    vm_shape = chosen[first[0].name][0]
+    return Requests(project, name, vm_shape, owner, described, record, first, spare, chosen)
 
 
 def _mark(one: Candidate) -> str:
     """Few letters by which groups of a launch differ, the same for the same machines whatever they cost."""
-    said = f"{one.machine} {one.gpu}:{one.gpus} {one.region} {one.spot}"
-    return hashlib.sha256(said.encode()).hexdigest()[:5]
+    text = f"{one.machine} {one.gpu}:{one.gpus} {one.region} {one.spot}"
+    return hashlib.sha256(text.encode()).hexdigest()[:5]
 
 
 def beside(made: Requests, sizes: Mapping[tuple[str, str], int]) -> Requests:
@@ -138,11 +141,11 @@ def beside(made: Requests, sizes: Mapping[tuple[str, str], int]) -> Requests:
     if not made.chosen or not any(sizes.values()):
         return made
     every = (*made.groups, *made.spare)
-    there = [replace(one, size=sizes.get((one.region, one.name), 0)) for one in every]
-    kept = [one for one in there if one.size]
-    lack = max(0, sum(one.size for one in made.groups) - sum(one.size for one in kept))
+    machine_groups = [replace(group, size=sizes.get((group.region, group.name), 0)) for group in every]
+    kept = [group for group in machine_groups if group.size]
+    lack = max(0, sum(group.size for group in made.groups) - sum(group.size for group in kept))
     grown = (replace(kept[0], size=kept[0].size + lack), *kept[1:]) if kept else made.groups
-    spare = tuple(one for one in there if not one.size)
+    spare = tuple(group for group in machine_groups if not group.size)
     return replace(made, groups=grown, spare=spare)
 
 
@@ -178,7 +181,7 @@ def settings(
 
 def notes(made: Requests, launch: Launch) -> list[str]:
     """Notes for a person before the launch is confirmed."""
-    found, left = made.found, made.deadline - launch.at
+    found, remaining = made.found, made.deadline - launch.at
     kind = (
         {True: "spot", False: "on demand"}.get(found.spot, "spot, on demand where spot is sold out")
         if isinstance(found.spot, bool)
@@ -192,7 +195,8 @@ def notes(made: Requests, launch: Launch) -> list[str]:
     return [
         *(mixed or [f"{found.machine}{gpus}, {kind}: {sizes}"]),
         *_next(made),
-        f"removed by Compute Engine itself after {show_duration(left)}, at {template.rfc3339(made.deadline)}",
+        f"removed by Compute Engine itself after {show_duration(remaining)}, "
+        f"at {template.rfc3339(made.deadline)}",
         *([] if found.external_ip else [_INSIDE]),
         *([_meeting(found, launch)] if launch.resources.nodes > 1 and _is_default(found) else []),
     ]
@@ -207,9 +211,9 @@ def _sized(made: Requests, group: MachineGroup) -> str:
 def _next(made: Requests) -> Iterator[str]:
     """Candidates after the first, in their order."""
     for group in made.spare if made.chosen else ():
-        found, price = made.chosen[group.name]
+        vm_shape, price = made.chosen[group.name]
         kind = "spot" if group.spot else "on demand"
-        yield f"if there is none: {found.machine}, {kind}, in {', '.join(group.zones)}, {price:g} an hour"
+        yield f"if there is none: {vm_shape.machine}, {kind}, in {', '.join(group.zones)}, {price:g} an hour"
 
 
 def warnings(made: Requests, launch: Launch) -> list[str]:
@@ -222,11 +226,11 @@ def _meeting(found: VmShape, launch: Launch) -> str:
     """Rule the network needs where one run takes several VMs. Nobody but its owner knows its rules."""
     name, ports = last(found.network) or "NETWORK", launch.variables.get(env.PORTS, "")
     where = f"TCP, {f'ports {ports}' if ports else 'any port'}"
-    said = f"the {launch.resources.nodes} VMs of a run reach each other inside network {name} ({where})"
+    text = f"the {launch.resources.nodes} VMs of a run reach each other inside network {name} ({where})"
     if _is_default(found):
-        return f"{said}, by its rule default-allow-internal"
+        return f"{text}, by its rule default-allow-internal"
     return (
-        f"{said}: a rule must allow it (gcloud compute firewall-rules create {name}-internal "
+        f"{text}: a rule must allow it (gcloud compute firewall-rules create {name}-internal "
         f"--network {name} --source-ranges 10.0.0.0/8 --allow tcp{f':{ports}' if ports else ''})"
     )
 
@@ -247,5 +251,7 @@ def _shortened(body: Body) -> Body:
     items = body.get("properties", {}).get("metadata", {}).get("items")
     if not items:
         return body
-    told = [{**one, "value": "(hostler's own)"} if one["key"].endswith("-script") else one for one in items]
+    told = [
+        {**item, "value": "(hostler's own)"} if item["key"].endswith("-script") else item for item in items
+    ]
     return {**body, "properties": {**body["properties"], "metadata": {"items": told}}}

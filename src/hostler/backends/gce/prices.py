@@ -40,8 +40,15 @@ def price(fleet: Fleet, workers: int) -> FleetPrice:
         return chosen.price(fleet, workers)
     if not fleet.options.get("machine"):
         return FleetPrice(workers)
-    found = by_table(fleet, workers, own_table(), settings.sizes().disk_price)
-    return replace(found, days=age(own_table().date))
+    fleet_price = by_table(fleet, workers, own_table(), settings.sizes().disk_price)
+    return replace(fleet_price, days=age(own_table().date))
+
+
+def with_machines(fleet: Fleet, own: FleetPrice) -> FleetPrice:
+    """The price that a person gave, for each machine of a wish."""
+    from hostler.backends.gce.wish import chosen, wishes  # which go by this table
+
+    return chosen.at_price(fleet, own) if wishes.is_wish(fleet) else own
 
 
 def own_table() -> PriceTable:
@@ -51,8 +58,8 @@ def own_table() -> PriceTable:
 def own_path() -> Path:
     """The table that this machine goes by: the one that the environment names, or the newer of the person's
     own and hostler's."""
-    if given := env.prices():
-        return given
+    if path := env.prices():
+        return path
     fetched = fetched_path()
     return fetched if fetched.is_file() and load(fetched).date >= load(OWN).date else OWN
 
@@ -108,15 +115,15 @@ def _dearest(one: ZonePrice, spot: bool | str) -> float | None:
 def _zones(fleet: Fleet, table: PriceTable, disk_price: float) -> Iterator[ZonePrice]:
     machine, (gpu, count) = kind_of(fleet, table), _gpus(fleet, table)
     disk = disk_of(fleet, disk_price)
-    there = {zone: rate for zone, rate in spread(machine) if gpu is None or zone in dict(spread(gpu))}
-    if not there:
+    prices = {zone: rate for zone, rate in spread(machine) if gpu is None or zone in dict(spread(gpu))}
+    if not prices:
         raise UsageError(f"fleet {fleet.name}: no zone has {machine.name} with {gpu.name if gpu else ''}")
-    for zone in _wanted(fleet, sorted(there), machine.name):
+    for zone in _wanted(fleet, sorted(prices), machine.name):
         more = dict(spread(gpu))[zone] if gpu else RegionPrice("", 0.0, 0.0)
         yield ZonePrice(
             zone,
-            total(there[zone].on_demand, more.on_demand, count, disk),
-            total(there[zone].spot, more.spot, count, disk),
+            total(prices[zone].on_demand, more.on_demand, count, disk),
+            total(prices[zone].spot, more.spot, count, disk),
         )
 
 
@@ -147,12 +154,12 @@ def _wanted(fleet: Fleet, known: Sequence[str], machine: str) -> list[str]:
                 hint=f"nearest: {', '.join(near or known[:ZONES])}; or `price:` of one worker for an hour",
             )
         found += of_it
-    left = [zone for zone in dict.fromkeys(found) if not out & {zone, zone.rpartition("-")[0]}]
-    if not left:
+    remaining = [zone for zone in dict.fromkeys(found) if not out & {zone, zone.rpartition("-")[0]}]
+    if not remaining:
         raise UsageError(
             f"fleet {fleet.name}: all of its zones are excluded", hint="`zones`, `exclude_zones`"
         )
-    return left
+    return remaining
 
 
 def kind_of(fleet: Fleet, table: PriceTable) -> Kind:
@@ -287,11 +294,11 @@ def _form(path: Path) -> str:
 
 
 def _rates(words: Iterable[str]) -> dict[str, RegionPrice]:
-    found = {}
+    prices = {}
     for word in words:
         region, zones, on_demand, spot = word.split(":")
-        found[region] = RegionPrice(zones, _price(on_demand), _price(spot))
-    return found
+        prices[region] = RegionPrice(zones, _price(on_demand), _price(spot))
+    return prices
 
 
 def _price(text: str) -> float | None:

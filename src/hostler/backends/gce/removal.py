@@ -76,7 +76,7 @@ def abandon(client: GceClient, vm: str, group: str) -> None:
     try:
         client.change("POST", f"{group}/abandonInstances", {"instances": [vm]})
     except GceRefusal:
-        members = {last(one.get("instance", "")) for one in _members(client, group)}
+        members = {last(member.get("instance", "")) for member in _members(client, group)}
         if last(vm) in members:
             raise
 

@@ -11,7 +11,7 @@ _MARK = "END-OF-HOSTLER"
 _STARTUP = """#!/bin/bash
 # Written by hostler: runs {module}, which stands below.
 for python in {pythons}; do
-  if "$python" -c 'import sys; sys.exit(sys.version_info < {oldest})' 2>/dev/null; then break; fi
+  if "$python" -I -S -c 'import sys; sys.exit(sys.version_info < {oldest})' 2>/dev/null; then break; fi
 done
 if ! command -v "$python" >/dev/null; then
   echo "hostler: failed: this image has no Python; it takes 3.10 or newer"

@@ -32,6 +32,7 @@ class Gpu:
     attached: bool = False  # goes beside an N1 machine, and is named in the template
 
 
+SURE = 0.9  # of a GPU's memory on paper: its driver tells a little less
 _N1 = {1: "n1-standard-8", 2: "n1-standard-16", 4: "n1-standard-32"}
 GPUS = {
     "T4": Gpu("nvidia-tesla-t4", 16, _N1, attached=True),
@@ -100,9 +101,9 @@ class VmShape:
 
 
 def shape(fleet: Fleet, *, project: str = "") -> VmShape:
-    given = fleet.options
-    name, count = gpu_of(fleet, str(given.get("gpu") or ""))
-    machine = str(given.get("machine") or _machine_for(fleet, name, count))
+    values = fleet.options
+    name, count = gpu_of(fleet, str(values.get("gpu") or ""))
+    machine = str(values.get("machine") or _machine_for(fleet, name, count))
     if not _MACHINE.fullmatch(machine):
         raise _wrong(
             fleet,
@@ -123,15 +124,15 @@ def shape(fleet: Fleet, *, project: str = "") -> VmShape:
         gpu=name,
         gpus=count,
         attached=bool(name) and not inside[1],
-        spot=given.get("spot", True),
+        spot=values.get("spot", True),
         image=_image(fleet, gpu=bool(name)),
         disk=_disk(fleet),
         disk_type="hyperdisk-balanced" if machine.startswith(_HYPERDISK) else "pd-balanced",
-        network=_network(str(given.get("network") or ("" if given.get("subnetwork") else "default"))),
+        network=_network(str(values.get("network") or ("" if values.get("subnetwork") else "default"))),
         subnetwork=_subnetwork(fleet),
-        external_ip=bool(given.get("external_ip", True)),
-        account=str(given.get("service_account") or DEFAULT_ACCOUNT),
-        secret_manager=bool(given.get("secret_manager")),
+        external_ip=bool(values.get("external_ip", True)),
+        account=str(values.get("service_account") or DEFAULT_ACCOUNT),
+        secret_manager=bool(values.get("secret_manager")),
         regions=_regions(fleet),
     )  # fmt: skip
 
@@ -174,6 +175,11 @@ def _memory_warning(found: VmShape) -> list[str]:
     ]
 
 
+def gpu_bytes(name: str) -> int:
+    """Bytes that one such GPU has at least, as its driver tells it; 0 for none, or one that is not known."""
+    return int(SURE * (GPUS[name].memory << 30)) if name in GPUS else 0
+
+
 def gpu_of(fleet: Fleet, text: str) -> tuple[str, int]:
     """Name and number of the GPUs that a text means; UsageError for a name that is none."""
     if not text:
@@ -205,8 +211,8 @@ def _machine_for(fleet: Fleet, gpu: str, count: int) -> str:
 def inside_of(machine: str) -> tuple[str, int]:
     """The GPUs that are part of a machine type, and how many."""
     for pattern, name, count in _INSIDE:
-        if found := re.fullmatch(pattern, machine):
-            return name, count or int(found[1])
+        if match := re.fullmatch(pattern, machine):
+            return name, count or int(match[1])
     return "", 0
 
 
@@ -218,8 +224,8 @@ def _check_same(fleet: Fleet, machine: str, inside: tuple[str, int], gpu: str, c
 
 def _disk(fleet: Fleet) -> int:
     """GiB, rounded up."""
-    given = fleet.options.get("disk")
-    found = -(-int(DISK if given is None else given) // GIB)
+    disk = fleet.options.get("disk")
+    found = -(-int(DISK if disk is None else disk) // GIB)
     if found < limits.LEAST_DISK:
         raise _wrong(
             fleet,
@@ -238,17 +244,17 @@ def _disk(fleet: Fleet) -> int:
 
 
 def _image(fleet: Fleet, *, gpu: bool) -> str:
-    given = fleet.options
-    if given.get("image") and given.get("family"):
+    values = fleet.options
+    if values.get("image") and values.get("family"):
         raise _wrong(
             fleet,
             "image",
             "image and family cannot be combined",
             "`image` is one image, `family` the newest of several: leave one out",
         )
-    if image := given.get("image"):
+    if image := values.get("image"):
         return image if "/" in image else f"global/images/{image}"
-    family = str(given.get("family") or "")
+    family = str(values.get("family") or "")
     if not family:
         return GPU_IMAGE if gpu else CPU_IMAGE
     project, _, name = family.rpartition("/")
@@ -287,13 +293,13 @@ def _regions(fleet: Fleet) -> dict[str, tuple[str, ...]]:
     for zone in (*zones, *out):
         if not _ZONE.fullmatch(zone):
             raise _wrong(fleet, "zones", f"{zone!r} is not a zone", "for example us-central1-a")
-    found: dict[str, tuple[str, ...]] = {}
+    regions: dict[str, tuple[str, ...]] = {}
     for zone in dict.fromkeys(zones):
         if zone not in out:
-            found[region_of(zone)] = (*found.get(region_of(zone), ()), zone)
-    if not found:
+            regions[region_of(zone)] = (*regions.get(region_of(zone), ()), zone)
+    if not regions:
         raise _wrong(fleet, "exclude_zones", "every zone is excluded", "name zones that are not excluded")
-    return found
+    return regions
 
 
 def _wrong(fleet: Fleet, key: str, message: str, hint: str) -> UsageError:

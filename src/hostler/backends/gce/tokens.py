@@ -70,8 +70,8 @@ def _default() -> tuple[Any, str | None]:
     try:
         found = google.auth.default(scopes=[SCOPE])
     except DefaultCredentialsError as error:
-        said = str(error).splitlines()[0]
-        raise CloudError(f"Google credentials were not found on this machine: {said}", _LOGIN) from None
+        text = str(error).splitlines()[0]
+        raise CloudError(f"Google credentials were not found on this machine: {text}", _LOGIN) from None
     return found[0], found[1]
 
 

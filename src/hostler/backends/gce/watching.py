@@ -41,7 +41,7 @@ class GceWatch:
 
     def _until_filled(self) -> None:
         """Until VMs run; CloudError if there will be none."""
-        timing, active, spare, left = (
+        timing, active, spare, machine_groups = (
             settings.timing(),
             list(self.made.groups),
             list(self.made.spare),
@@ -58,7 +58,7 @@ class GceWatch:
                 patience=timing.machines,
                 settled=timing.stockout,
                 advice=advised,
-                left=left,
+                left=machine_groups,
             )
             if isinstance(done, Ready):
                 self._tell_short(view)
@@ -71,7 +71,7 @@ class GceWatch:
             except GceRefusal as error:
                 raise self.undone(error) from None
             active.extend(group for group, _ in done.sizes if group not in active)
-            left.extend(group for group, _ in done.sizes[1:])
+            machine_groups.extend(group for group, _ in done.sizes[1:])
             return Again()
 
         self._watch(look)
@@ -89,16 +89,16 @@ class GceWatch:
             )
 
     def _filling(self, group: MachineGroup) -> Filling:
-        found = self.client.find(groups.path(group))
-        if found is None:  # it finished and closed itself while nobody looked
+        record = self.client.find(groups.path(group))
+        if record is None:  # it finished and closed itself while nobody looked
             return Filling(group, 0, 0)
         members = [*self.client.managed(groups.path(group))]
-        running = [one for one in members if one.get("instanceStatus") == "RUNNING"]
+        running = [member for member in members if member.get("instanceStatus") == "RUNNING"]
         self._see(last(one["instance"]) for one in running)
         why = [
             reasons.of_machine(str(e.get("code", "")), str(e.get("message", ""))) for e in _errors(members)
         ]
-        return Filling(group, int(found["targetSize"]), len(running), tuple(dict.fromkeys(why)))
+        return Filling(group, int(record["targetSize"]), len(running), tuple(dict.fromkeys(why)))
 
     def _move(self, done: Move) -> None:
         (into, _), *out = done.sizes
@@ -144,7 +144,7 @@ class GceWatch:
     def _done(self) -> Ready | GiveUp:
         """No VM is there: the fleet has finished and taken itself down, or all have given up."""
         every = (*self.made.groups, *(self.made.spare if self.made.chosen else ()))
-        there = [found for group in every if (found := self.client.find(groups.path(group)))]
+        there = [record for group in every if (record := self.client.find(groups.path(group)))]
         if not there or any(int(found["targetSize"]) for found in there):
             return Ready()
         why = f"all VMs of {self.made.name} left before they began; it was taken down"
@@ -153,11 +153,11 @@ class GceWatch:
     def _state(self, body: Body) -> str:
         path = f"zones/{last(body['zone'])}/instances/{body['name']}/getGuestAttributes"
         try:
-            found = self.client.find(path, queryPath="hostler/")
+            record = self.client.find(path, queryPath="hostler/")
         except GceRefusal:
             return ""
-        items = ((found or {}).get("queryValue") or {}).get("items") or []
-        return next((str(one["value"]) for one in items if one.get("key") == "state"), "")
+        items = ((record or {}).get("queryValue") or {}).get("items") or []
+        return next((str(item["value"]) for item in items if item.get("key") == "state"), "")
 
     def _last_words(self, own: list[Body]) -> str:
         """Last lines that the first VM printed."""
@@ -176,8 +176,8 @@ class GceWatch:
 
     def _taken_down(self, done: GiveUp) -> Undone:
         """After all of the launch is gone; what it failed of is what is told."""
-        told, there = self.made.settings, self._last_look()
-        removal.tear_down(self.client, told["groups"], told["templates"])
+        record, there = self.made.settings, self._last_look()
+        removal.tear_down(self.client, record["groups"], record["templates"])
         self._see(there)
         return Undone(done.why, done.hint, seconds=self._seconds(), later=done.later)
 
@@ -199,12 +199,12 @@ class GceWatch:
 def serial(client: GceClient, path: str) -> str:
     """Output of a VM; '' if it is gone."""
     try:
-        found = client.find(f"{path}/serialPort")
+        record = client.find(f"{path}/serialPort")
     except GceRefusal:
         return ""
-    return str((found or {}).get("contents", ""))
+    return str((record or {}).get("contents", ""))
 
 
 def _errors(members: list[Body]) -> Iterator[Body]:
-    for one in members:
-        yield from ((one.get("lastAttempt") or {}).get("errors") or {}).get("errors") or ()
+    for member in members:
+        yield from ((member.get("lastAttempt") or {}).get("errors") or {}).get("errors") or ()

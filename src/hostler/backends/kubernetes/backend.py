@@ -92,13 +92,17 @@ class KubernetesBackend:
         need = min(plan.fleet.workers, launch.resources.fewest)
         try:
             watching.JobWatch(client, made, need, self.pause, self.clock, self.say).until_ready()
-            there = [
-                one for one in self._workers(client, plan.fleet) if one.alive and one.launch == made.name
+            worker_infos = [
+                worker
+                for worker in self._workers(client, plan.fleet)
+                if worker.alive and worker.launch == made.name
             ]
         except (CloudUnavailable, KubeRefusal) as error:  # whole, and without a watcher it goes on
             self.say(f"{made.name} goes on, and cannot be watched: {error}")
             return [WorkerInfo(made.name, "", True, "not watched", plan.workers, launch=made.name)]
-        return [one for one in there if one.host] or there  # pods; a Job stands for those that wait alone
+        return [
+            worker_info for worker_info in worker_infos if worker_info.host
+        ] or worker_infos  # pods; a Job stands for those that wait alone
 
     def list(self, fleet: Fleet) -> Sequence[WorkerInfo]:
         return self._workers(self._connect(fleet), fleet)
@@ -106,10 +110,10 @@ class KubernetesBackend:
     def stop(self, fleet: Fleet, *, now: bool = False) -> Sequence[WorkerInfo]:
         """Delete all of it, and wait until the pods are gone: they are told first, and save what runs."""
         client, owner = self._connect(fleet), owner_of(fleet)
-        found = self._workers(client, fleet)
+        worker_infos = self._workers(client, fleet)
         self._nodes.update(dict.fromkeys(removal.nodes_of(client.list(removal.POD, owner.labels))))
         self._remove(client, owner, removal.things(client, owner), now=now)
-        return found
+        return worker_infos
 
     def logs(self, worker: WorkerInfo) -> bytes:
         """Output of its two containers, asked as it was listed; it goes with the pod."""
@@ -133,8 +137,8 @@ class KubernetesBackend:
         return [replace(self.likely(fleet), sees=sees)]
 
     def likely(self, fleet: Fleet) -> MachineInfo:
-        found = shapes.shape(fleet, Launch(""))
-        python, platform = shapes.python_of(found.image, found.selector)
+        shape = shapes.shape(fleet, Launch(""))
+        python, platform = shapes.python_of(shape.image, shape.selector)
         return MachineInfo(fleet.name, python=python, platform=platform)
 
     def completed(self, fleet: Fleet) -> Fleet:
@@ -242,17 +246,21 @@ class KubernetesBackend:
     def _workers(self, client: KubeClient, fleet: Fleet) -> Sequence[WorkerInfo]:
         owner = owner_of(fleet)
         pods = client.list(removal.POD, owner.labels)
-        found = [_worker(pod, said) for pod, said in zip(pods, watching.said_of(client, pods), strict=True)]
+        worker_infos = [
+            _worker(pod, reason) for pod, reason in zip(pods, watching.said_of(client, pods), strict=True)
+        ]
         for job in client.list(removal.JOB, owner.labels):
-            there = sum(worker.alive and worker.launch == name_of(job) for worker in found)
+            there = sum(worker.alive and worker.launch == name_of(job) for worker in worker_infos)
             missing = watching.missing_pods(job, there)
             if why := reasons.failure(job):
-                found.append(WorkerInfo(name_of(job), "", False, f"failed: {why}", launch=name_of(job)))
+                worker_infos.append(
+                    WorkerInfo(name_of(job), "", False, f"failed: {why}", launch=name_of(job))
+                )
             elif missing > 0:
-                said = reasons.of_job(job, watching.events_of(client, name_of(job)))
-                words = watching.with_hint(said)
-                found.append(WorkerInfo(name_of(job), "", True, words, missing, launch=name_of(job)))
-        return found
+                pod_reason = reasons.of_job(job, watching.events_of(client, name_of(job)))
+                words = watching.with_hint(pod_reason)
+                worker_infos.append(WorkerInfo(name_of(job), "", True, words, missing, launch=name_of(job)))
+        return worker_infos
 
 
 def open_backend(fleet: Fleet | None = None) -> KubernetesBackend:
@@ -275,10 +283,10 @@ def _check_place(client: KubeClient) -> None:
 
 def _fill(client: KubeClient, made: Manifest, there: Body) -> None:
     """A Job of which some have left already gets as many new places: its size may grow, all else is fixed."""
-    left = watching.missing_pods(there, 0)
+    remaining = watching.missing_pods(there, 0)
     size, workers = int(there["spec"]["completions"]), int(made.job["spec"]["completions"])
-    if left < workers:
-        grown = size + workers - left
+    if remaining < workers:
+        grown = size + workers - remaining
         client.patch(removal.JOB, made.name, {"spec": {"completions": grown, "parallelism": grown}})
 
 

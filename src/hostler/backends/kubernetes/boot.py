@@ -17,12 +17,13 @@ import os
 import platform
 import sys
 import time
+from functools import partial
 from importlib import import_module
 from pathlib import Path
 from urllib.parse import quote, urlencode, urlsplit
 from urllib.request import Request
 
-from hostler.backends.fetch import fetch, fetch_object, google_object
+from hostler.backends.fetch import fetch, fetch_bytecode, fetch_object, google_object
 from hostler.backends.kubernetes.earlier_pods import note_ends
 from hostler.backends.metadata import get_token
 from hostler.backends.store_check import check_store
@@ -57,7 +58,8 @@ def main(words: list[str]) -> int:
 def bring(store: str, folder: str, key: str, sha: str) -> str:
     place = Path(folder, key.split("/")[0])
     place.mkdir(parents=True, exist_ok=True)
-    return install(place, sha, lambda: download(store, key))
+    get = partial(download, store)
+    return install(place, sha, partial(get, key), partial(fetch_bytecode, get, key))
 
 
 def download(store: str, key: str) -> bytes:
@@ -174,7 +176,7 @@ def amazon_object(store: str, key: str) -> Request:
     if session:
         headers["x-amz-security-token"] = session
     listed = ";".join(sorted(headers))
-    lines = ["GET", parts.path, "", *(f"{one}:{headers[one]}" for one in sorted(headers))]
+    lines = ["GET", parts.path, "", *(f"{header}:{headers[header]}" for header in sorted(headers))]
     canonical = "\n".join([*lines, "", listed, "UNSIGNED-PAYLOAD"])
     scope = f"{now[:8]}/{region}/s3/aws4_request"
     whole = hashlib.sha256(canonical.encode()).hexdigest()
@@ -191,7 +193,7 @@ def amazon_object(store: str, key: str) -> Request:
 def amazon_keys() -> tuple[str, str, str]:
     """(access key, secret key, session) of the pod's Secret, or of the role of its service account."""
     names = ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN")
-    access, secret, session = (os.environ.get(one, "") for one in names)
+    access, secret, session = (os.environ.get(name, "") for name in names)
     file, role = os.environ.get("AWS_WEB_IDENTITY_TOKEN_FILE"), os.environ.get("AWS_ROLE_ARN")
     agent = os.environ.get("AWS_CONTAINER_CREDENTIALS_FULL_URI")
     if not access and agent and not (file and role):
@@ -204,9 +206,9 @@ def amazon_keys() -> tuple[str, str, str]:
     region = os.environ.get("AWS_REGION") or "us-east-1"
     where = os.environ.get("AWS_ENDPOINT_URL_STS") or f"https://sts.{region}.amazonaws.com"
     asked = Request(where, urlencode(form).encode(), {"Accept": "application/json"})
-    told = json.loads(fetch(asked))["AssumeRoleWithWebIdentityResponse"]
-    given = told["AssumeRoleWithWebIdentityResult"]["Credentials"]
-    return given["AccessKeyId"], given["SecretAccessKey"], given["SessionToken"]
+    assume_role_with_web_identity_response = json.loads(fetch(asked))["AssumeRoleWithWebIdentityResponse"]
+    credentials = assume_role_with_web_identity_response["AssumeRoleWithWebIdentityResult"]["Credentials"]
+    return credentials["AccessKeyId"], credentials["SecretAccessKey"], credentials["SessionToken"]
 
 
 def of_agent(url: str) -> tuple[str, str, str]:

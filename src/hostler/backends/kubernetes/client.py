@@ -138,8 +138,8 @@ class KubeClient:
         kind_of = {"apiVersion": "authorization.k8s.io/v1", "kind": "SelfSubjectAccessReview"}
         body = {**kind_of, "metadata": {}, "spec": {"resourceAttributes": asked}}
         review = self.kinds["SelfSubjectAccessReview"].from_dict(body)
-        found = self._ask(lambda: _formed(self.api.create(review)))
-        return bool((found.get("status") or {}).get("allowed"))
+        record = self._ask(lambda: _formed(self.api.create(review)))
+        return bool((record.get("status") or {}).get("allowed"))
 
     def _place(self, kind: str) -> Body:
         return {"namespace": self.namespace} if KINDS[kind][2] else {}
@@ -154,12 +154,12 @@ class KubeClient:
         import httpx2
         from lightkube.core.exceptions import ApiError, ConfigError
 
-        for left in reversed(range(TRIES)):
+        for number in reversed(range(TRIES)):
             try:
                 return ask()
             except ApiError as error:
                 status = int(error.status.code or 0)
-                if (status != 429 and status < 500) or not left:
+                if (status != 429 and status < 500) or not number:
                     raise _refused(error.status, self.namespace) from None
             except httpx2.HTTPStatusError as error:  # not in the API's own form: a proxy's page
                 status = error.response.status_code
@@ -167,29 +167,29 @@ class KubeClient:
                     said = f"{status} {error.response.reason_phrase}, from {PROXY}"
                     message, hint = refusals.read(status, "", said, self.namespace)
                     raise KubeRefusal(status, "", message, hint) from None
-                if not left or once:
+                if not number or once:
                     raise unanswered(self.server, self.context, f"{status}, from {PROXY}") from None
             except httpx2.HTTPError as error:
-                if not left or (once and not isinstance(error, httpx2.ConnectError)):
+                if not number or (once and not isinstance(error, httpx2.ConnectError)):
                     raise unanswered(self.server, self.context, str(error)) from None
             except (ValueError, KeyError, TypeError, AttributeError, RecursionError):  # 200, and no object
-                if not left or once:
+                if not number or once:
                     said = f"what answers is not the API of Kubernetes; perhaps {PROXY}"
                     raise unanswered(self.server, self.context, said) from None
             except (ConfigError, OSError) as error:  # a login program that is not there, or fails
                 raise CloudError(
                     f"context {self.context}: {error}", hint=f"kubectl --context {self.context} get pods"
                 ) from None
-            self.pause(0.5 * 2.0 ** (TRIES - left))
+            self.pause(0.5 * 2.0 ** (TRIES - number))
         raise AssertionError("the last try returns or raises")
 
 
 def connect(fleet: Fleet) -> KubeClient:
     """The client of a fleet's cluster."""
-    found = config.load(env.kubeconfigs(), fleet.options.get("context"))
-    api, kinds = _opened(found)
-    namespace = str(fleet.options.get("namespace") or found.namespace)
-    return KubeClient(api, kinds, namespace, found.context, found.server)
+    kube_config = config.load(env.kubeconfigs(), fleet.options.get("context"))
+    api, kinds = _opened(kube_config)
+    namespace = str(fleet.options.get("namespace") or kube_config.namespace)
+    return KubeClient(api, kinds, namespace, kube_config.context, kube_config.server)
 
 
 def unanswered(server: str, context: str, said: str) -> CloudUnavailable:

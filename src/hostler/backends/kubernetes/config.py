@@ -48,7 +48,7 @@ def load(paths: Sequence[Path], context: str | None) -> KubeConfig:
             else f"`context:` in the fleet: {names}"
         )
         raise UsageError(f"{what} in {', '.join(map(str, there))}", hint=_both(hint, f"contexts: {names}"))
-    clusters = {str(one["name"]): one.get("cluster") or {} for one in body["clusters"]}
+    clusters = {str(cluster["name"]): cluster.get("cluster") or {} for cluster in body["clusters"]}
     found = known[chosen]
     server = str(clusters.get(str(found.get("cluster")), {}).get("server") or "")
     if not server:
@@ -74,8 +74,8 @@ def _read(path: Path) -> dict[str, Any]:
     try:
         found = yaml.safe_load(path.read_text())
     except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
-        said = str(error).splitlines()[0]
-        raise CloudError(f"{path} cannot be read: {said}", hint="kubectl config view shows it") from None
+        text = str(error).splitlines()[0]
+        raise CloudError(f"{path} cannot be read: {text}", hint="kubectl config view shows it") from None
     if not isinstance(found, dict) or not all(_is_list_of(found.get(kind), kind[:-1]) for kind in _LISTS):
         raise CloudError(f"{path} is not a kubeconfig", hint="set KUBECONFIG=FILE to another")
     return _from_root(found, path.absolute().parent)

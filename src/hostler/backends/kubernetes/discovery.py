@@ -10,8 +10,8 @@ from hostler.errors import HostlerError
 
 def discover() -> Discovery | None:
     try:
-        found = config.load(env.kubeconfigs(), None)
+        kube_config = config.load(env.kubeconfigs(), None)
     except HostlerError:
         return None
-    values = {"context": found.context, "namespace": found.namespace}
-    return Discovery(f"a kubeconfig, context {found.context}", values)
+    values = {"context": kube_config.context, "namespace": kube_config.namespace}
+    return Discovery(f"a kubeconfig, context {kube_config.context}", values)

@@ -24,11 +24,11 @@ def check(asked: bool) -> Iterator[Check]:
         yield Check(NONE, "kubernetes", f"no kubeconfig; {only_for('fleets of `backend: kubernetes`')}")
         return
     try:
-        found = config.load(env.kubeconfigs(), None)
+        kube_config = config.load(env.kubeconfigs(), None)
     except HostlerError as error:
         yield Check(NONE if asked else WARN, "kubernetes", error.message, error.hint)
         return
-    where = f"context {found.context} at {found.server}, namespace {found.namespace}"
+    where = f"context {kube_config.context} at {kube_config.server}, namespace {kube_config.namespace}"
     if shutil.which("kubectl") is None:
         yield Check(
             OK, "kubernetes", f"{where}; kubectl is not installed: only `hostler ssh` into pods needs it"

@@ -29,10 +29,10 @@ TELLING = 3.0  # seconds that the cluster has for its answer: no start waits lon
 def note_ends(folder: str, place: str = API) -> None:
     """Leave a file that says how earlier pods of this one's index ended, if the cluster tells."""
     try:
-        found = ends_of(_listed(Path(place)))
+        ends = ends_of(_listed(Path(place)))
     except (OSError, HTTPException, ValueError, KeyError, TypeError, AttributeError):
         return
-    Path(folder, NOTE).write_text(json.dumps(found))
+    Path(folder, NOTE).write_text(json.dumps(ends))
 
 
 def ends_of(pods: Iterable[Mapping[str, Any]]) -> dict[str, str]:
@@ -40,15 +40,19 @@ def ends_of(pods: Iterable[Mapping[str, Any]]) -> dict[str, str]:
     found = dict[str, str]()
     for pod in pods:
         status = pod.get("status") or {}
-        own = [one for one in status.get("containerStatuses") or () if one.get("name") == CONTAINER]
+        own = [
+            container_status
+            for container_status in status.get("containerStatuses") or ()
+            if container_status.get("name") == CONTAINER
+        ]
         over = [(one.get("state") or {}).get("terminated") or {} for one in own]
         if any(one.get("reason") == "OOMKilled" for one in over):
             found[pod["metadata"]["name"]] = "memory"
-        elif any(one.get("type") == "DisruptionTarget" for one in status.get("conditions") or ()):
+        elif any(condition.get("type") == "DisruptionTarget" for condition in status.get("conditions") or ()):
             found[pod["metadata"]["name"]] = "preempted"
         elif status.get("reason") == "Evicted":  # by a limit of its own: its node would mark it as disrupted
-            said = str(status.get("message") or "").strip()
-            found[pod["metadata"]["name"]] = f"disk-full: {said}" if _DISK.search(said) else "evicted"
+            text = str(status.get("message") or "").strip()
+            found[pod["metadata"]["name"]] = f"disk-full: {text}" if _DISK.search(text) else "evicted"
     return found
 
 

@@ -68,32 +68,32 @@ class Manifest:
     @property
     def owned(self) -> Body:
         """The labels by which things of this launch are known."""
-        found: Body = self.job["spec"]["template"]["metadata"]["labels"]
-        return {name: value for name, value in found.items() if name.startswith(cloud.PREFIX)}
+        labels: Body = self.job["spec"]["template"]["metadata"]["labels"]
+        return {name: value for name, value in labels.items() if name.startswith(cloud.PREFIX)}
 
 
 def manifest(fleet: Fleet, launch: Launch) -> Manifest:
-    found, owner = (
+    pod_shape, owner = (
         shape(fleet, launch),
         owner_of(fleet if fleet.store else replace(fleet, store=launch.store)),
     )
-    _check_store(fleet, launch, found)
+    _check_store(fleet, launch, pod_shape)
     generation = cloud.number_of(launch.generation)
     name = owner.name(generation)
-    public, hidden = _variables(found, launch)
+    public, hidden = _variables(pod_shape, launch)
     labels = {**owner.labels, cloud.GENERATION: generation}
-    identity = {AZURE: "true"} if found.account and launch.store.startswith("az://") else {}
+    identity = {AZURE: "true"} if pod_shape.account and launch.store.startswith("az://") else {}
     template = {
         "metadata": {"labels": {**labels, **identity}},
-        "spec": _pod(fleet, launch, found, name, public),
+        "spec": _pod(fleet, launch, pod_shape, name, public),
     }
     job = {
         "apiVersion": "batch/v1",
         "kind": "Job",
-        "metadata": _head(fleet, launch, found, name, labels),
+        "metadata": _head(fleet, launch, pod_shape, name, labels),
         "spec": {**_rules(fleet, launch), "template": template},
     }
-    return Manifest(owner, name, found, job, hidden)
+    return Manifest(owner, name, pod_shape, job, hidden)
 
 
 def deadline_of(fleet: Fleet, launch: Launch) -> float:
@@ -113,7 +113,7 @@ def _head(fleet: Fleet, launch: Launch, found: PodShape, name: str, labels: Body
 
 def _rules(fleet: Fleet, launch: Launch) -> Body:
     """How the Job goes on and ends."""
-    left = max(1, math.floor(deadline_of(fleet, launch) - launch.at))
+    remaining = max(1, math.floor(deadline_of(fleet, launch) - launch.at))
     return {
         "completionMode": "Indexed",
         "completions": fleet.workers,
@@ -127,17 +127,17 @@ def _rules(fleet: Fleet, launch: Launch) -> Body:
                 {"action": "Ignore", "onPodConditions": [{"type": "DisruptionTarget", "status": "True"}]},
             ]
         },
-        "activeDeadlineSeconds": left,
+        "activeDeadlineSeconds": remaining,
         "ttlSecondsAfterFinished": math.ceil(settings.timing().finished),
     }
 
 
 def _pod(fleet: Fleet, launch: Launch, found: PodShape, name: str, public: Mapping[str, str]) -> Body:
     shared: Body = {"image": found.image, **({"imagePullPolicy": found.pull} if found.pull else {})}
-    mounts = [{"name": "hostler", "mountPath": HOME}, *(one.mounted for one in found.volumes)]
+    mounts = [{"name": "hostler", "mountPath": HOME}, *(volume.mounted for volume in found.volumes)]
     shared |= {"env": _env(public, fleet, launch, found), "envFrom": _sources(found, name)}
     shared |= {"volumeMounts": mounts, "securityContext": _SAFE if found.user is None else _BARE}
-    pulls = [{"name": one} for one in found.pull_secrets]
+    pulls = [{"name": secret} for secret in found.pull_secrets]
     return {
         "restartPolicy": "Never",
         "terminationGracePeriodSeconds": math.ceil(settings.timing().grace + UPLOADING),
@@ -166,7 +166,11 @@ def _pod(fleet: Fleet, launch: Launch, found: PodShape, name: str, public: Mappi
                 "resources": found.resources(),
             }
         ],
-        "volumes": [{"name": "hostler", "emptyDir": {}}, _access(), *(one.body for one in found.volumes)],
+        "volumes": [
+            {"name": "hostler", "emptyDir": {}},
+            _access(),
+            *(volume.body for volume in found.volumes),
+        ],
     }
 
 
@@ -192,7 +196,7 @@ def _bring(launch: Launch) -> list[str]:
 def _worker(fleet: Fleet, launch: Launch, found: PodShape) -> list[str]:
     """The worker's command line, the same program as everywhere."""
     words = ["python3", "-m", "hostler.worker", _plain(launch.store), "--host", "kubernetes", "--billed"]
-    words += ["--fleet", launch.generation or f"{slug(fleet.name)}/1"]
+    words += ["--checked", "--fleet", launch.generation or f"{slug(fleet.name)}/1"]
     words += ["--deadline", f"{deadline_of(fleet, launch):.1f}"]
     slots = fleet.slots if found.sized or fleet.slots else 1
     words += ["--slots", str(slots)] if slots else []

@@ -47,8 +47,8 @@ def needs() -> Iterator[tuple[str, str, str]]:
 
 def rule_for(verb: str, resource: str) -> str:
     """The rule that allows this, on one line."""
-    found = next((rule for rule in (*RULES, BY_HAND) if rule.resource == resource), None)
-    group = found.group if found else ""
+    access_rule = next((rule for rule in (*RULES, BY_HAND) if rule.resource == resource), None)
+    group = access_rule.group if access_rule else ""
     return f'{{apiGroups: ["{group}"], resources: ["{resource}"], verbs: ["{verb}"]}}'
 
 

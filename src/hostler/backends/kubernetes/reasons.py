@@ -101,14 +101,14 @@ def of_job(job: Body, events: Sequence[Body]) -> PodReason:
 
 def failure(job: Body) -> str:
     """Why a Job has failed; '' if it has not."""
-    for one in conditions(job):
-        if one.get("type") in ("Failed", "FailureTarget") and one.get("status") == "True":
-            return f"{one.get('reason') or 'failed'}: {one.get('message') or ''}".rstrip(": ")
+    for condition in conditions(job):
+        if condition.get("type") in ("Failed", "FailureTarget") and condition.get("status") == "True":
+            return f"{condition.get('reason') or 'failed'}: {condition.get('message') or ''}".rstrip(": ")
     return ""
 
 
 def is_finished(job: Body) -> bool:
-    kinds = {str(one.get("type")) for one in conditions(job) if one.get("status") == "True"}
+    kinds = {str(condition.get("type")) for condition in conditions(job) if condition.get("status") == "True"}
     return bool(kinds & {"Complete", "Failed"})
 
 
@@ -126,14 +126,14 @@ def in_words(message: str) -> str:
     if not nodes:
         return message
     told = re.split(r"\.? (?:no new claims|preemption:)", nodes[3])[0]
-    parts = [text for one in re.split(r"[,.] (?=\d+ )|\.$|\. ?$", told) if (text := _part(one))]
+    parts = [text for word in re.split(r"[,.] (?=\d+ )|\.$|\. ?$", told) if (text := _part(word))]
     return f"no node has room: {', '.join(parts)} ({message})" if parts else f"no node has room ({message})"
 
 
 def claims(pod: Body) -> list[str]:
     """Names of the claims that its volumes are."""
     volumes = (pod.get("spec") or {}).get("volumes") or ()
-    return [str(own["claimName"]) for one in volumes if (own := one.get("persistentVolumeClaim"))]
+    return [str(own["claimName"]) for volume in volumes if (own := volume.get("persistentVolumeClaim"))]
 
 
 def is_unbound(words: str) -> bool:
@@ -142,26 +142,27 @@ def is_unbound(words: str) -> bool:
 
 def of_claim(events: Sequence[Body]) -> str:
     """Why a claim has no volume yet, in the cluster's words; '' if it does not say. `events`: newest last."""
-    told = [str(one.get("message") or "") for one in events if one.get("reason") in _UNBINDABLE]
+    told = [str(event.get("message") or "") for event in events if event.get("reason") in _UNBINDABLE]
     return told[-1] if told else ""
 
 
 def wants_gpu(message: str) -> str:
     """The GPU that a scheduler's message says is short, as the cluster names it."""
-    found = _GPU.search(message)
-    return found[1].rstrip(".,") if found else ""
+    match = _GPU.search(message)
+    return match[1].rstrip(".,") if match else ""
 
 
 def no_driver(resource: str, nodes: Sequence[Body] | None) -> str:
     """Advice where no node offers a GPU at all; '' where some do. `nodes`: None if they are not shown."""
     if nodes is None:
         return f"if no node offers {resource} at all: {DRIVER_GKE} (GKE), {DRIVER} (others)"
-    offered = [str((one.get("status") or {}).get("allocatable", {}).get(resource, "0")) for one in nodes]
+    offered = [str((node.get("status") or {}).get("allocatable", {}).get(resource, "0")) for node in nodes]
     if any(count not in ("", "0") for count in offered):
         return ""
-    labels = [(one.get("metadata") or {}).get("labels") or {} for one in nodes]
+    labels = [(node.get("metadata") or {}).get("labels") or {} for node in nodes]
     gke = any(
-        "cloud.google.com/gke-accelerator" in one or "cloud.google.com/gke-nodepool" in one for one in labels
+        "cloud.google.com/gke-accelerator" in label or "cloud.google.com/gke-nodepool" in label
+        for label in labels
     )
     return f"no node offers {resource}: install the driver: {DRIVER_GKE if gke else DRIVER}"
 
@@ -170,16 +171,16 @@ def _part(text: str) -> str:
     count = re.match(r"(\d+) ", text.strip())
     number = count[1] if count else "some"
     for pattern, words in _PARTS:
-        found = re.search(pattern, text)
-        if found:
-            return words.format(n=number, **found.groupdict())
+        match = re.search(pattern, text)
+        if match:
+            return words.format(n=number, **match.groupdict())
     return ""
 
 
 def _unscheduled(status: Body) -> PodReason | None:
-    for one in status.get("conditions") or ():
-        if one.get("type") == "PodScheduled" and one.get("status") == "False":
-            message = str(one.get("message") or one.get("reason") or "")
+    for condition in status.get("conditions") or ():
+        if condition.get("type") == "PodScheduled" and condition.get("status") == "False":
+            message = str(condition.get("message") or condition.get("reason") or "")
             absent = bool(_CLAIM.search(message))
             hint = "check `volumes`; kubectl get pvc shows the claims there are" if absent else ""
             return PodReason(WAITS, f"waits: {in_words(message)}", hint, failing=absent)
@@ -187,16 +188,23 @@ def _unscheduled(status: Body) -> PodReason | None:
 
 
 def _of_containers(status: Body, phase: str) -> PodReason:
-    for one in _containers(status):
-        waiting = (one.get("state") or {}).get("waiting") or {}
+    for container in _containers(status):
+        waiting = (container.get("state") or {}).get("waiting") or {}
         reason = str(waiting.get("reason") or "")
         if reason in _WAITING:
-            said = str(waiting.get("message") or "")
-            never = reason in _HOPELESS or "invalid reference format" in said
+            text = str(waiting.get("message") or "")
+            never = reason in _HOPELESS or "invalid reference format" in text
             words, hint = _WAITING["InvalidImageName" if never and reason == "ErrImagePull" else reason]
-            detail = f"{reason}: {said}" if said else reason
+            detail = f"{reason}: {text}" if text else reason
             return PodReason(WAITS, f"waits: {words} ({detail})", hint, never, failing=True)
-    own: Body = next((one for one in status.get("containerStatuses") or () if one.get("name") == WORKER), {})
+    own: Body = next(
+        (
+            container_status
+            for container_status in status.get("containerStatuses") or ()
+            if container_status.get("name") == WORKER
+        ),
+        {},
+    )
     if (own.get("state") or {}).get("running") is not None and phase == "Running":
         return PodReason(RUNS, "runs")
     return PodReason(STARTS, "is being started")
@@ -207,19 +215,19 @@ def _ended(status: Body) -> str:
         return "ended: no run was left for it"
     if status.get("reason"):
         return f"ended: {status['reason']}: {status.get('message') or ''}".rstrip(": ")
-    for one in _containers(status):
-        over = (one.get("state") or {}).get("terminated") or {}
+    for container in _containers(status):
+        over = (container.get("state") or {}).get("terminated") or {}
         if over.get("exitCode"):
-            said = str(over.get("message") or "").strip()
+            text = str(over.get("message") or "").strip()
             why = str(over.get("reason") or "")
-            told = f" ({why}{f': {said}' if said else ''})" if why and why != "Error" else ""
+            told = f" ({why}{f': {text}' if text else ''})" if why and why != "Error" else ""
             return f"ended with {over['exitCode']}{told}"
     return "ended"
 
 
 def _unstartable(status: Body) -> tuple[str, bool]:
     """(what to do, whether others would fare the same) of a pod whose program is not in its image."""
-    over = [(one.get("state") or {}).get("terminated") or {} for one in _containers(status)]
+    over = [(container.get("state") or {}).get("terminated") or {} for container in _containers(status)]
     never = any(one.get("reason") in ("StartError", "ContainerCannotRun") for one in over)
     return "check that `image` has python3" if never else "", never
 

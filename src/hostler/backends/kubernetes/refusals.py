@@ -73,15 +73,15 @@ def missing(verb: str, resource: str, namespace: str) -> tuple[str, str]:
 
 
 def _forbidden(said: str, namespace: str) -> tuple[str, str]:
-    found = _FORBIDDEN.search(said)
-    if not found:
+    match = _FORBIDDEN.search(said)
+    if not match:
         return f"the cluster does not allow it: {said}", ROLE
-    return missing(found["verb"], found["resource"], found["namespace"] or namespace)
+    return missing(match["verb"], match["resource"], match["namespace"] or namespace)
 
 
 def _by_text(said: str) -> tuple[str, str] | None:
     for pattern, message, hint in _KNOWN:
-        found = re.search(pattern, said, re.DOTALL)
-        if found:
-            return message.format(**found.groupdict()), hint.format(**found.groupdict())
+        match = re.search(pattern, said, re.DOTALL)
+        if match:
+            return message.format(**match.groupdict()), hint.format(**match.groupdict())
     return None

@@ -28,7 +28,7 @@ def things(client: KubeClient, owner: Owner, *, everywhere: bool = False) -> lis
     not `ours`."""
     labels = owner.labels
     wanted = {cloud.PROJECT: labels[cloud.PROJECT]} if everywhere else labels
-    found = [_thing(client, kind, one) for kind in KINDS for one in client.list(kind, wanted)]
+    found = [_thing(client, kind, record) for kind in KINDS for record in client.list(kind, wanted)]
     return owner.things(found, everywhere=everywhere)
 
 
@@ -68,7 +68,7 @@ def standing(client: KubeClient, nodes: Sequence[str]) -> list[str]:
     if not nodes:
         return []
     try:
-        there = {name_of(one) for one in client.list("Node")}
+        there = {name_of(record) for record in client.list("Node")}
         busy = {node for pod in client.everywhere(POD) if _counts(pod) for node in nodes_of([pod])}
     except KubeRefusal:
         listed = ", ".join(nodes)
@@ -82,7 +82,9 @@ def standing(client: KubeClient, nodes: Sequence[str]) -> list[str]:
 
 def _counts(pod: Body) -> bool:
     """Whether a pod is somebody's work: those that are on every node are not."""
-    owners = [str(one.get("kind")) for one in (pod.get("metadata") or {}).get("ownerReferences") or ()]
+    owners = [
+        str(reference.get("kind")) for reference in (pod.get("metadata") or {}).get("ownerReferences") or ()
+    ]
     return str((pod.get("status") or {}).get("phase")) not in _OVER and not {"DaemonSet", "Node"} & set(
         owners
     )
@@ -97,6 +99,6 @@ def _thing(client: KubeClient, kind: str, body: Body) -> Thing:
 
 def _whose(body: Body) -> tuple[str, str, str, str]:
     """Project, fleet, store and generation."""
-    found = labels_of(body)
-    project, fleet, store = (found.get(key, "") for key in (cloud.PROJECT, cloud.FLEET, cloud.STORE))
-    return project, fleet, store, found.get(cloud.GENERATION, "")
+    labels = labels_of(body)
+    project, fleet, store = (labels.get(key, "") for key in (cloud.PROJECT, cloud.FLEET, cloud.STORE))
+    return project, fleet, store, labels.get(cloud.GENERATION, "")

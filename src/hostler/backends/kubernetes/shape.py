@@ -74,35 +74,35 @@ class PodShape:
 
 
 def shape(fleet: Fleet, launch: Launch) -> PodShape:
-    given = fleet.options
+    values = fleet.options
     asked = fleet.resources or launch.resources
     requests, limits = _resources(fleet, asked)
     _check_size(fleet, limits, launch.resources)
     spot = _spot(fleet)
-    pulls = given.get("pull_secret") or ()
+    pulls = values.get("pull_secret") or ()
     return PodShape(
-        image=str(given.get("image") or IMAGE),
+        image=str(values.get("image") or IMAGE),
         requests=requests,
         limits=limits,
         cpus=asked.cpus,
         sized=fleet.resources is not None,
-        selector={**spot.selector, **(given.get("node_selector") or {})},
+        selector={**spot.selector, **(values.get("node_selector") or {})},
         tolerations=[*spot.tolerations, *_tolerations(fleet), *_for_gpus(limits)],
         volumes=volumes(fleet),
-        account=str(given.get("service_account") or ""),
+        account=str(values.get("service_account") or ""),
         pull_secrets=(pulls,) if isinstance(pulls, str) else tuple(pulls),
-        pull=str(given.get("pull") or ""),
-        queue=str(given.get("queue") or ""),
-        secret=str(given.get("secret") or ""),
-        user=given.get("user"),
+        pull=str(values.get("pull") or ""),
+        queue=str(values.get("queue") or ""),
+        secret=str(values.get("secret") or ""),
+        user=values.get("user"),
     )
 
 
 def python_of(image: str, selector: Mapping[str, str]) -> tuple[str, tuple[str, ...]]:
     """The Python and the system of an image, as far as its name tells: what is brought must run there."""
     tag = image.rpartition("/")[2]
-    found = re.search(r"py(?:thon)?[:-]?(3\.\d+)", tag)
-    python = f"{found[1]}.0" if found else "3.11.0"
+    match = re.search(r"py(?:thon)?[:-]?(3\.\d+)", tag)
+    python = f"{match[1]}.0" if match else "3.11.0"
     processor = "aarch64" if selector.get("kubernetes.io/arch") == "arm64" else "x86_64"
     if "alpine" in tag:
         return python, ("linux", processor, "musl", "1.2")
@@ -148,10 +148,10 @@ def _quantity(cpus: float) -> str:
 
 
 def _spot(fleet: Fleet) -> Spot:
-    given = fleet.options.get("spot")
-    if not given:
+    spot = fleet.options.get("spot")
+    if not spot:
         return Spot({})
-    name = "gke" if given is True else str(given)
+    name = "gke" if spot is True else str(spot)
     if name not in SPOTS:
         raise UsageError(
             f"fleet {fleet.name}: spot: {name!r} is not a kind of cluster",
@@ -161,15 +161,15 @@ def _spot(fleet: Fleet) -> Spot:
 
 
 def _tolerations(fleet: Fleet) -> list[Body]:
-    found = [_as_texts(one) for one in fleet.options.get("tolerations") or ()]
-    for one in found:
-        for key in one:
+    tolerations = [_as_texts(toleration) for toleration in fleet.options.get("tolerations") or ()]
+    for record in tolerations:
+        for key in record:
             if key not in _TOLERATION:
                 raise UsageError(
                     f"fleet {fleet.name}: tolerations have no key {key!r}",
                     hint=did_you_mean(key, _TOLERATION, f"keys: {', '.join(_TOLERATION)}"),
                 )
-    return found
+    return tolerations
 
 
 def _as_texts(given: Mapping[str, Any]) -> Body:

@@ -52,7 +52,7 @@ class Volume:
 def volumes(fleet: Fleet) -> list[Volume]:
     """Volumes of the fleet, and shared memory of any size for data loaders, unless it names its own."""
     found = [_volume(fleet, n, mount, given) for n, (mount, given) in enumerate(_entries(fleet))]
-    mounts = [one.mount for one in found]
+    mounts = [volume.mount for volume in found]
     twice = next((mount for n, mount in enumerate(mounts) if mount in mounts[:n]), None)
     if twice:
         raise _wrong(fleet, f"{twice} is mounted twice")
@@ -118,11 +118,11 @@ def _source(fleet: Fleet, mount: str, kind: str, value: Any) -> tuple[Mapping[st
 
 
 def _scratch(fleet: Fleet, mount: str, value: Any, *, memory: bool) -> dict[str, Any]:
-    found: dict[str, Any] = {"medium": "Memory"} if memory else {}
+    record: dict[str, Any] = {"medium": "Memory"} if memory else {}
     if value in (True, None):
-        return found
+        return record
     try:
-        return {**found, "sizeLimit": str(size(value))}
+        return {**record, "sizeLimit": str(size(value))}
     except ValueError as error:
         raise _wrong(fleet, f"{mount}: {error}") from None
 

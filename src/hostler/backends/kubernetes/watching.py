@@ -44,19 +44,19 @@ def decide(
     already is given longer: images may be large. Pure."""
     if view.failed:
         return GiveUp(view.failed)
-    running = sum(one.state == RUNS for one in view.pods)
+    running = sum(pod.state == RUNS for pod in view.pods)
     if view.finished or view.queued or running >= need:
         return Ready()
-    living = [one for one in view.pods if one.state != GONE]
+    living = [pod for pod in view.pods if pod.state != GONE]
     stuck = [*view.pods, *([view.job] if view.job and len(living) < need else [])]
-    for one in stuck:
-        if one.never or (one.failing and waited >= settled):
-            return GiveUp(_bare(one.words), one.hint)
-    if any(one.state == STARTS for one in stuck):
+    for reason in stuck:
+        if reason.never or (reason.failing and waited >= settled):
+            return GiveUp(_bare(reason.words), reason.hint)
+    if any(pod_reason.state == STARTS for pod_reason in stuck):
         patience = max(patience, starting)
     if waited < patience:
         return KeepWaiting()
-    waiting = [one for one in stuck if one.state == WAITS] or stuck
+    waiting = [pod_reason for pod_reason in stuck if pod_reason.state == WAITS] or stuck
     count = f"{running} of {need} workers run" if running else "none of its workers runs"
     why = _bare(waiting[0].words) if waiting else "its pods are not made"
     return GiveUp(f"{count} after {patience:g} s: {why}", waiting[0].hint if waiting else "", later=True)
@@ -89,9 +89,9 @@ class JobWatch:
         if isinstance(done, Ready):
             self._tell(view)
         if isinstance(done, KeepWaiting):
-            self.ran += LOOK * sum(one.state == RUNS for one in view.pods)
+            self.ran += LOOK * sum(pod.state == RUNS for pod in view.pods)
             waiting = [*view.pods, *([view.job] if view.job and view.job.failing else [])]
-            news = next((one.words for one in waiting if one.state == WAITS), "")
+            news = next((reason.words for reason in waiting if reason.state == WAITS), "")
             if news and news != self.told:
                 self.told = news
                 self.say(f"{self.made.name} {news}")
@@ -104,11 +104,11 @@ class JobWatch:
         if reasons.is_finished(job) or reasons.failure(job):
             return JobView((), failed=self._failure(job), finished=True)
         pods = self._pods()
-        said = said_of(self.client, pods)
+        pod_reasons = said_of(self.client, pods)
         queued = bool((job.get("spec") or {}).get("suspend"))
-        missing = missing_pods(job, sum(one.state != GONE for one in said))
+        missing = missing_pods(job, sum(reason.state != GONE for reason in pod_reasons))
         why = reasons.of_job(job, self._events()) if missing else None
-        return JobView(said, why, missing, queued=queued)
+        return JobView(pod_reasons, why, missing, queued=queued)
 
     def _pods(self) -> Sequence[Body]:
         return self.client.list(removal.POD, self.made.owned)
@@ -129,7 +129,7 @@ class JobWatch:
         return ""
 
     def _tell(self, view: JobView) -> None:
-        waiting = [one for one in view.pods if one.state == WAITS]
+        waiting = [pod for pod in view.pods if pod.state == WAITS]
         if view.queued:
             self.say(f"{self.made.name} waits in its queue; hostler status shows it")
         elif waiting:
@@ -152,15 +152,18 @@ class JobWatch:
 def said_of(client: KubeClient, pods: Sequence[Body]) -> list[PodReason]:
     """States of pods; where a GPU is short, also whether any node has one at all, and where a volume is not
     bound, why."""
-    found = _with_claims(client, pods, [reasons.of_pod(pod) for pod in pods])
-    short = [reasons.wants_gpu(one.words) if one.state == WAITS else "" for one in found]
+    pod_reasons = _with_claims(client, pods, [reasons.of_pod(pod) for pod in pods])
+    short = [reasons.wants_gpu(reason.words) if reason.state == WAITS else "" for reason in pod_reasons]
     if not any(short):
-        return found
+        return pod_reasons
     try:
         nodes: Sequence[Body] | None = client.list("Node")
     except KubeRefusal:
         nodes = None
-    return [_with_driver(one, gpu, nodes) if gpu else one for one, gpu in zip(found, short, strict=True)]
+    return [
+        _with_driver(pod_reason, gpu, nodes) if gpu else pod_reason
+        for pod_reason, gpu in zip(pod_reasons, short, strict=True)
+    ]
 
 
 def _with_driver(said: PodReason, gpu: str, nodes: Sequence[Body] | None) -> PodReason:
@@ -170,15 +173,15 @@ def _with_driver(said: PodReason, gpu: str, nodes: Sequence[Body] | None) -> Pod
 
 def _with_claims(client: KubeClient, pods: Sequence[Body], found: Sequence[PodReason]) -> list[PodReason]:
     """Words of pods that wait for their volumes, with what was said last of each claim, asked once."""
-    unbound = [one.state == WAITS and reasons.is_unbound(one.words) for one in found]
+    unbound = [reason.state == WAITS and reasons.is_unbound(reason.words) for reason in found]
     claims = {
         claim for pod, waits in zip(pods, unbound, strict=True) if waits for claim in reasons.claims(pod)
     }
     told = {claim: reasons.of_claim(events_of(client, claim)) for claim in sorted(claims)}
     why = "; ".join(f"claim {claim}: {words}" for claim, words in told.items() if words)
     return [
-        replace(one, words=f"{one.words}; {why}") if waits and why else one
-        for one, waits in zip(found, unbound, strict=True)
+        replace(pod_reason, words=f"{pod_reason.words}; {why}") if waits and why else pod_reason
+        for pod_reason, waits in zip(found, unbound, strict=True)
     ]
 
 
@@ -192,8 +195,8 @@ def missing_pods(job: Body, there: int) -> int:
     if reasons.is_finished(job) or (job.get("metadata") or {}).get("deletionTimestamp"):
         return 0
     status, size = job.get("status") or {}, int((job.get("spec") or {}).get("completions") or 0)
-    left = size - int(status.get("succeeded") or 0) - _count(str(status.get("failedIndexes") or ""))
-    return max(0, left - there)
+    remaining = size - int(status.get("succeeded") or 0) - _count(str(status.get("failedIndexes") or ""))
+    return max(0, remaining - there)
 
 
 def _count(indexes: str) -> int:

@@ -41,21 +41,21 @@ class LocalBackend:
         fleet = replace(fleet, cache=fleet.cache or launch.cache)
         notes = (f"with {env.CACHE}={fleet.cache}",) if fleet.cache else ()
         count = 0 if env.host() in launch.skip else fleet.workers
-        return Plan(fleet, (tuple(words),) * count, notes, workers=count)
+        return Plan(fleet, (tuple(words),) * count, notes, launch.variables, workers=count)
 
     def start(self, plan: Plan) -> Sequence[WorkerInfo]:
         return [_start(plan.fleet, command, plan.variables) for command in plan.commands]
 
     def list(self, fleet: Fleet) -> Sequence[WorkerInfo]:
-        found = []
+        worker_infos = []
         for path in sorted(_folder(fleet).glob("*.json")):
             info = _info(path)
             if info.alive or info.detail:
-                found.append(info)
+                worker_infos.append(info)
             else:
                 privatefile.remove_own(_secrets_of(path))
                 path.unlink(missing_ok=True)
-        return found
+        return worker_infos
 
     def stop(self, fleet: Fleet, *, now: bool = False) -> Sequence[WorkerInfo]:
         workers = self.list(fleet)

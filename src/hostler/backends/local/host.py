@@ -53,6 +53,9 @@ class LocalHost:
     def grow(self, workers: int, most: int) -> int | None:
         return None
 
+    def enlarge(self, size: int, hourly: float) -> str:
+        return ""
+
     def tear_down(self, settled: Callable[[], None]) -> None:
         settled()
 

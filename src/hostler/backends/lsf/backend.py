@@ -61,16 +61,16 @@ class Lsf:
     )
 
     def submit(self, fleet: Fleet, launch: Launch, array: Array) -> list[str]:
-        own, wanted = fleet.options, asked(fleet, launch)
+        own, resources = fleet.options, asked(fleet, launch)
         words = ["bsub", "-J", f"{name_of(fleet, launch)}[1-{array.tasks}]%{array.at_once}"]
         words += ["-r", "-Q", str(AGAIN)] if requeues(fleet) else ["-rn"]
         words += ["-o", "/dev/null"] if launch.logs else []
         words += ["-q", own["queue"]] if own.get("queue") else []
         words += ["-P", own["project"]] if own.get("project") else []
         words += ["-W", str(math.ceil(own["time"] / 60))] if own.get("time") else []
-        words += ["-n", str(math.ceil(wanted.cpus or 1)), "-R", "span[hosts=1]"]
-        words += ["-R", f"rusage[mem={math.ceil(wanted.memory / 2**20)}MB]"] if wanted.memory else []
-        words += ["-gpu", f"num={count}"] if (count := gpus(wanted)) else []
+        words += ["-n", str(math.ceil(resources.cpus or 1)), "-R", "span[hosts=1]"]
+        words += ["-R", f"rusage[mem={math.ceil(resources.memory / 2**20)}MB]"] if resources.memory else []
+        words += ["-gpu", f"num={count}"] if (count := gpus(resources)) else []
         return [*words, *own.get("options", ())]
 
     def after(self, job: str) -> list[str]:

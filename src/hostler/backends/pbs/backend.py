@@ -92,12 +92,19 @@ class Pbs:
 def parse(text: str) -> list[Task]:
     """Rows of `qstat -t -f -F json`."""
     try:
-        jobs: dict[str, Any] = json.loads(text[text.find("{") :], strict=False).get("Jobs", {})
-    except (ValueError, AttributeError):
+        answer = json.loads(text[text.find("{") :], strict=False)
+    except (ValueError, RecursionError):
+        answer = None
+    jobs: Any = (answer.get("Jobs") or {}) if isinstance(answer, dict) else None
+    if not isinstance(jobs, dict) or not all(map(_is_job, jobs.values())):
         raise MachineError(
             "qstat's answer cannot be read as JSON", "PBS Professional or OpenPBS is needed: qstat --version"
-        ) from None
+        )
     return [_task(name, job) for name, job in jobs.items() if job.get("job_state") not in OVER]
+
+
+def _is_job(job: object) -> bool:
+    return isinstance(job, dict) and isinstance(job.get("job_state"), (str, type(None)))
 
 
 def _task(name: str, job: dict[str, Any]) -> Task:

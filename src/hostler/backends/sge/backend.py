@@ -108,19 +108,19 @@ def _tasks(row: ET.Element) -> Iterator[Task]:
 
 
 def _span(part: str) -> int:
-    """Tasks of `7` or `3-9:1`."""
-    match = re.fullmatch(r"(\d+)-(\d+)(?::(\d+))?", part)
-    return len(range(int(match[1]), int(match[2]) + 1, int(match[3] or 1))) if match else 1
+    """Tasks of `7` or `3-9:1`; whatever else it is, it is one."""
+    match = re.fullmatch(r"([0-9]{1,9})-([0-9]{1,9})(?::([1-9][0-9]{0,8}))?", part)
+    return max(1, len(range(int(match[1]), int(match[2]) + 1, int(match[3] or 1)))) if match else 1
 
 
 def _resources(own: Mapping[str, str], fleet: Fleet, launch: Launch) -> list[str]:
     """Sites name these themselves; memory is asked for each slot."""
-    wanted = asked(fleet, launch)
-    slots = math.ceil(wanted.cpus or 1)
+    resources = asked(fleet, launch)
+    slots = math.ceil(resources.cpus or 1)
     words = ["-pe", own.get("pe") or "smp", str(slots)] if slots > 1 else []
-    if wanted.memory:
-        words += ["-l", f"{own.get('memory') or 'mem_free'}={math.ceil(wanted.memory / 2**20 / slots)}M"]
-    if count := gpus(wanted):
+    if resources.memory:
+        words += ["-l", f"{own.get('memory') or 'mem_free'}={math.ceil(resources.memory / 2**20 / slots)}M"]
+    if count := gpus(resources):
         words += ["-l", f"{own.get('gpu') or 'gpu'}={count}"]
     return words
 

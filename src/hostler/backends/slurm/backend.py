@@ -81,15 +81,16 @@ class SlurmBackend:
     def stop(self, fleet: Fleet, *, now: bool = False) -> Sequence[WorkerInfo]:
         rows = self._rows(fleet)
         waiting = [row for row in rows if now or meaning(row.state).worker == WAITING]
-        told = [row for row in rows if row not in waiting]
+        queue_rows = [row for row in rows if row not in waiting]
         self._queue.forget()
         self._cancel([row.array for row in waiting if row.array], ["--state=PENDING"])
         self._cancel([row.id for row in waiting if not row.array])
         # to the worker alone: its runs are asked by it, on the stop road
         self._cancel(
-            [row.id for row in told], () if fleet.options.get("script") else ("--batch", "--signal=TERM")
+            [row.id for row in queue_rows],
+            () if fleet.options.get("script") else ("--batch", "--signal=TERM"),
         )
-        if not told:
+        if not queue_rows:
             self.terminal.forget(mark(fleet))
         return [_info(fleet, row) for row in rows]
 
@@ -140,7 +141,7 @@ class SlurmBackend:
         """Error for a refusal; it names the jobs queued before, and how they are cancelled."""
         if not started:
             return MachineError(answer.message, answer.hint)
-        ids = [one.id for one in started]
+        ids = [worker_info.id for worker_info in started]
         return PartlyStarted(
             f"{answer.message}; queued before that: {', '.join(ids)}",
             f"{answer.hint}; scancel {' '.join(ids)} takes back what is queued",
@@ -160,21 +161,21 @@ class SlurmBackend:
 
     def _array_limit(self) -> int:
         """How many tasks an array may have here: indices stay under MaxArraySize."""
-        found = re.search(r"^MaxArraySize\s*=\s*(\d+)", self._run(["scontrol", "show", "config"]).out, re.M)
-        return int(found[1]) if found else 0
+        match = re.search(r"^MaxArraySize\s*=\s*(\d+)", self._run(["scontrol", "show", "config"]).out, re.M)
+        return int(match[1]) if match else 0
 
     def _sbatch(self, words: Sequence[str], script: str, launch: Launch) -> str | Refusal:
         """The job's id, or why not; asks again while the controller does not answer. What is in the
         environment of sbatch Slurm writes down, with the job: no secret is."""
-        for left in reversed(range(TRIES)):
+        for number in reversed(range(TRIES)):
             ran = self.terminal.run(words, script, launch.plain, without=launch.secrets)
             if ran.code == 0:
                 return _job_id(ran.out)
             check_there(ran, words[0], self.terminal.place)
             answer = refusal(ran.err or ran.out)
-            if answer.what != AGAIN or not left:
+            if answer.what != AGAIN or not number:
                 return answer
-            self.pause(2.0 ** (TRIES - left))
+            self.pause(2.0 ** (TRIES - number))
         raise AssertionError("the last try returns")
 
     def _rows(self, fleet: Fleet) -> Sequence[queue.QueueRow]:
@@ -193,8 +194,8 @@ class SlurmBackend:
 
     def _log_of(self, job: str) -> str:
         shown = self.terminal.run(["scontrol", "show", "job", job]).out
-        found = re.search(r"^\s*StdOut=(.*)$", shown, re.M)
-        return found[1] if found else ""
+        match = re.search(r"^\s*StdOut=(.*)$", shown, re.M)
+        return match[1] if match else ""
 
     def _run(self, words: Sequence[str], *, may_fail: bool = False) -> Ran:
         ran = self.terminal.run(words)
@@ -203,8 +204,8 @@ class SlurmBackend:
     def _checked(self, ran: Ran, program: str) -> Ran:
         check_there(ran, program, self.terminal.place)
         if ran.code:
-            said = (ran.err or ran.out).strip()[-300:]
-            raise MachineError(f"{program} failed: {said}", "sinfo shows the cluster")
+            text = (ran.err or ran.out).strip()[-300:]
+            raise MachineError(f"{program} failed: {text}", "sinfo shows the cluster")
         return ran
 
 

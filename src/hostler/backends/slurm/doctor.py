@@ -36,13 +36,13 @@ def check(asked: bool) -> Iterator[Check]:
         version = ask([program, "--version"]).first
         yield Check(OK, "slurm", f"{version}; its controller answers; partitions: {shown or 'none'}")
         return
-    said = (answer.err.strip().splitlines() or [f"exit {answer.code}"])[-1]
-    if UNCONFIGURED in said and not asked:
+    text = (answer.err.strip().splitlines() or [f"exit {answer.code}"])[-1]
+    if UNCONFIGURED in text and not asked:
         yield Check(
             NONE,
             "slurm",
             f"its programs are installed, but they know no cluster; {only_for('fleets of `backend: slurm`')}",
         )
         return
-    detail = f"its programs are here, but its controller does not answer: {said}"
+    detail = f"its programs are here, but its controller does not answer: {text}"
     yield Check(BAD if asked else WARN, "slurm", detail, "try sinfo, look at SLURM_CONF, or ask the site")

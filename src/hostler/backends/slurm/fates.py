@@ -84,8 +84,8 @@ class Fates:
     def of(self, task: str) -> str:
         array = task.partition("_")[0]
         given = f"--format={','.join(FIELDS)}"
-        told = self._ask("sacct", "--noheader", "--parsable2", "--duplicates", given, "--jobs", array)
-        fate = of_accounting(told, task)
+        text = self._ask("sacct", "--noheader", "--parsable2", "--duplicates", given, "--jobs", array)
+        fate = of_accounting(text, task)
         if fate is None:
             fate = of_controller(self._ask("scontrol", "--oneliner", "show", "job", array), task)
         return fate

@@ -28,9 +28,9 @@ class LoginBackend(SlurmBackend):
         super().__init__(terminal=self._over, capabilities=CAPABILITIES)
 
     def plan(self, fleet: Fleet, launch: Launch) -> Plan:
-        there = launch.machines.get(self._over.place)
+        machine_info = launch.machines.get(self._over.place)
         seen = as_seen_from(launch, self._over.place)
-        return super().plan(fleet, with_vault(fleet, seen, there.cache) if there else seen)
+        return super().plan(fleet, with_vault(fleet, seen, machine_info.cache) if machine_info else seen)
 
     def start(self, plan: Plan) -> Sequence[WorkerInfo]:
         launch = plan.launch or Launch("")
@@ -45,18 +45,19 @@ class LoginBackend(SlurmBackend):
 
 def as_seen_from(launch: Launch, host: str) -> Launch:
     """The same with the paths of a machine that was asked; unchanged for one that was not. Pure."""
-    there = launch.machines.get(host)
-    if there is None:
+    machine_info = launch.machines.get(host)
+    if machine_info is None:
         return launch
     store = launch.folders.get(host, launch.store)
-    base = store if host in launch.folders else there.cache
+    base = store if host in launch.folders else machine_info.cache
     wheels = [
-        f"{there.cache}/wheels/{sha_of(Path(file).read_bytes())}" for file in launch.wheels.get(host, ())
+        f"{machine_info.cache}/wheels/{sha_of(Path(file).read_bytes())}"
+        for file in launch.wheels.get(host, ())
     ]
     return replace(
         launch,
         store=store,
-        python=there.exe,
+        python=machine_info.exe,
         logs=f"{base.rstrip('/')}/{launch.logs}" if launch.logs else "",
-        library=":".join([there.library, *wheels]),
+        library=":".join([machine_info.library, *wheels]),
     )

@@ -59,7 +59,7 @@ def in_words(reason: str) -> str:
     code = re.split(r"[,;:(]", bare)[0].strip()
     words = REASONS.get(bare) or REASONS.get(code)
     if not words and _LIMIT.match(code):
-        words = next(said for pattern, said in _LIMITS if re.search(pattern, code))
+        words = next(text for pattern, text in _LIMITS if re.search(pattern, code))
     if not words:
         return bare
     return f"{words} ({bare})" if bare != "None" else words

@@ -75,9 +75,9 @@ class SshBackend:
             return list(pool.map(lambda host: self._agents.survey(host, question, fleet.cache), hosts))
 
     def targets(self, fleet: Fleet) -> Sequence[SshTarget]:
-        given = fleet.options
-        more = {name: given.get(name) for name in ("user", "port", "key", "jump")}
-        hosts = [parse(text, **more) for text in given["hosts"]]
+        values = fleet.options
+        more = {name: values.get(name) for name in ("user", "port", "key", "jump")}
+        hosts = [parse(text, **more) for text in values["hosts"]]
         twice = next((host for host in hosts if hosts.count(host) > 1), None)
         if twice is not None:
             raise UsageError(
@@ -96,8 +96,8 @@ class SshBackend:
     def _of_all(self, fleet: Fleet, act: Callable[[SshTarget], Workers]) -> Workers:
         """Answers of all machines, those that did not answer as workers that are not alive."""
         with ThreadPoolExecutor(AT_ONCE) as pool:
-            found = list(pool.map(lambda host: _or_why(host, act), self.targets(fleet)))
-        return [worker for workers in found for worker in workers]
+            infoses = list(pool.map(lambda host: _or_why(host, act), self.targets(fleet)))
+        return [worker for workers in infoses for worker in workers]
 
     def _ask(self, fleet: Fleet, host: SshTarget, op: str, body: bytes = b"", **fields: Any) -> Frame:
         """Ask a machine; a start is not asked for twice, as the first may have worked."""
@@ -132,8 +132,8 @@ def _words(fleet: Fleet, launch: Launch, host: SshTarget) -> tuple[str, ...]:
 
 
 def _workers(host: SshTarget, answer: Frame) -> Workers:
-    found = [WorkerInfo(**worker) for worker in answer.header["workers"]]
-    return [replace(worker, id=f"{host}/{worker.id}", host=str(host)) for worker in found]
+    worker_infos = [WorkerInfo(**worker) for worker in answer.header["workers"]]
+    return [replace(worker, id=f"{host}/{worker.id}", host=str(host)) for worker in worker_infos]
 
 
 def _or_why(host: SshTarget, act: Callable[[SshTarget], Workers]) -> Workers:

@@ -55,13 +55,13 @@ class Broken(Exception):
 
 
 def main() -> int:
-    told = get_attribute("hostler-image")
-    if get_metadata("instance/name") != told["name"]:
+    attribute = get_attribute("hostler-image")
+    if get_metadata("instance/name") != attribute["name"]:
         print("hostler: failed: this is not the VM that was made for it", flush=True)
         return 1
     os.environ.setdefault("HOME", str(Path.home()))
     try:
-        prepare(told, root())
+        prepare(attribute, root())
     except Broken as error:
         say(f"failed: {error}")
         report(f"failed: {error}")
@@ -69,7 +69,7 @@ def main() -> int:
     except Exception as error:
         report(f"failed: {type(error).__name__}: {error}")
         raise
-    report(f"done {told['word']}")
+    report(f"done {attribute['word']}")
     return 0
 
 
@@ -96,10 +96,10 @@ def root() -> Path:
     """Where the disk begins. An emulated VM is a folder, and nothing outside of it is touched."""
     if "GCE_METADATA_HOST" not in os.environ:
         return Path("/")
-    found = Path(os.environ["HOME"]).absolute().parent
-    if found == Path("/"):
+    path = Path(os.environ["HOME"]).absolute().parent
+    if path == Path("/"):
         raise Broken("this program runs neither on a VM nor on an emulated one")
-    return found
+    return path
 
 
 def run_script(name: str, text: str, end: float) -> None:

@@ -135,18 +135,18 @@ class Building:
             self.pause(LOOK)
 
     def _state(self, vm: str) -> str:
-        found = self.client.find(f"{vm}/getGuestAttributes", queryPath="hostler/") or {}
-        items = (found.get("queryValue") or {}).get("items") or []
-        return next((str(one["value"]) for one in items if one.get("key") == "image"), "")
+        record = self.client.find(f"{vm}/getGuestAttributes", queryPath="hostler/") or {}
+        items = (record.get("queryValue") or {}).get("items") or []
+        return next((str(item["value"]) for item in items if item.get("key") == "image"), "")
 
     def _pass_on(self, vm: str) -> None:
         """Say the lines for people that the VM has printed since."""
         try:
-            found = self.client.find(f"{vm}/serialPort", start=self._at) or {}
+            record = self.client.find(f"{vm}/serialPort", start=self._at) or {}
         except GceRefusal:
             return  # nothing depends on it
-        self._at = int(found.get("next", self._at))
-        *lines, self._rest = (self._rest + str(found.get("contents", ""))).split("\n")
+        self._at = int(record.get("next", self._at))
+        *lines, self._rest = (self._rest + str(record.get("contents", ""))).split("\n")
         for line in lines:
             if SAY in line:
                 self.say(f"| {line.partition(SAY)[2].rstrip()}")
@@ -164,9 +164,9 @@ class Building:
         self._patiently(
             self.client.begin("POST", "global/images", {**made, "description": self._described()})
         )
-        found = self.client.get(path)
-        if found.get("status") != "READY":
-            raise CloudError(f"{last(path)} could not be made: {found.get('status', '')}", "try again")
+        record = self.client.get(path)
+        if record.get("status") != "READY":
+            raise CloudError(f"{last(path)} could not be made: {record.get('status', '')}", "try again")
         return path
 
     def _patiently(self, operation: Body) -> None:

@@ -18,13 +18,13 @@ ORDER = (VM, DISK, IMAGE)
 def images(client: GceClient, family: str = "") -> list[Image]:
     """Images that hostler put into families, or all of one family; the newest first."""
     wanted = f"family={family}" if family else f"labels.{FAMILY}:*"
-    found = [body for body in client.list("global/images", filter=wanted) if body.get("family")]
-    found.sort(key=lambda body: moment(str(body.get("creationTimestamp", ""))), reverse=True)
+    rows = [body for body in client.list("global/images", filter=wanted) if body.get("family")]
+    rows.sort(key=lambda body: moment(str(body.get("creationTimestamp", ""))), reverse=True)
     newest = dict[str, str]()
-    for body in found:
+    for body in rows:
         if _is_active(body):
             newest.setdefault(body["family"], body["name"])
-    return [_image(body, newest.get(body["family"], "")) for body in found]
+    return [_image(body, newest.get(body["family"], "")) for body in rows]
 
 
 def one(client: GceClient, path: str) -> Image:
@@ -63,8 +63,8 @@ def _leavings(client: GceClient, now: float) -> Iterator[BuildLeftover]:
 
 def _leaving(kind: str, path: str, body: Body, where: str, now: float) -> BuildLeftover:
     labels = body.get("labels") or {}
-    told = str(labels.get(UNTIL, ""))
-    until = float(told) if told.isdigit() else 0.0
+    text = str(labels.get(UNTIL, ""))
+    until = float(text) if text.isdigit() else 0.0
     return BuildLeftover(
         kind, body["name"], path, str(labels.get(FAMILY, "")), until, where, over=until <= now
     )

@@ -15,29 +15,29 @@ def check_image(client: GceClient, url: str) -> None:
     """CloudError if the image or family does not exist; an address without a project is in ours."""
     parts = url.split("/")
     project = parts[parts.index("projects") + 1] if "projects" in parts[:-1] else client.project
-    there = client if project == client.project else replace(client, project=project)
+    gce_client = client if project == client.project else replace(client, project=project)
     is_family, name = "family" in parts[:-1], last(url)
     try:
-        found = there.find(f"global/images/{'family/' if is_family else ''}{name}")
+        record = gce_client.find(f"global/images/{'family/' if is_family else ''}{name}")
     except GceRefusal as error:
         if project == client.project or error.status != 403:
             raise
         return  # who may use it may not be allowed to look at it
-    if found is None:
+    if record is None:
         what = "family" if is_family else "image"
-        raise CloudError(f"no {what} named {name!r} in {project}", _near(there, name, is_family))
+        raise CloudError(f"no {what} named {name!r} in {project}", _near(gce_client, name, is_family))
 
 
 def vm(client: GceClient, name: str) -> Body:
     """The VM of this name, wherever it is."""
     there = [*client.aggregated("instances")]
-    found = [one for one in there if one["name"] == name]
-    if len(found) == 1:
-        return found[0]
-    if found:
-        zones = ", ".join(sorted(last(one["zone"]) for one in found))
-        raise CloudError(f"{len(found)} VMs of {client.project} are named {name}: in {zones}", "rename one")
-    near = nearest(name, (str(one["name"]) for one in there))
+    rows = [record for record in there if record["name"] == name]
+    if len(rows) == 1:
+        return rows[0]
+    if rows:
+        zones = ", ".join(sorted(last(record["zone"]) for record in rows))
+        raise CloudError(f"{len(rows)} VMs of {client.project} are named {name}: in {zones}", "rename one")
+    near = nearest(name, (str(record["name"]) for record in there))
     raise CloudError(
         f"no VM named {name!r} in {client.project}",
         f"nearest: {', '.join(near)}" if near else "gcloud compute instances list shows them",
@@ -60,4 +60,4 @@ def _near(client: GceClient, name: str, is_family: bool) -> str:
 
 
 def _names(found: Iterable[Body], key: str) -> list[str]:
-    return sorted({str(one[key]) for one in found if one.get(key)})
+    return sorted({str(record[key]) for record in found if record.get(key)})

@@ -76,7 +76,7 @@ def choose(
     wish: MachineWish, table: PriceTable, quotas: Quotas | None = None, disk: float = 0.0
 ) -> Candidates:
     """All that fits the wish. `disk`: price of a worker's disk, an hour."""
-    found: list[Candidate] = []
+    candidates: list[Candidate] = []
     out = [*_models(wish), *_zones(wish, table, quotas or Quotas())]
     for kind in table.machines.values():
         for gpu, count, why in _cards(wish, kind):
@@ -84,8 +84,8 @@ def choose(
                 out.append(NotChosen(why, kind.name, f"{gpu}:{count}" if gpu else ""))
                 continue
             for one in _in_regions(wish, table, kind, gpu, count, quotas or Quotas(), disk):
-                (found if isinstance(one, Candidate) else out).append(one)  # type: ignore[arg-type]
-    order = sorted(found, key=lambda one: (one.price, one.machine, one.gpu, one.region, not one.spot))
+                (candidates if isinstance(one, Candidate) else out).append(one)  # type: ignore[arg-type]
+    order = sorted(candidates, key=lambda one: (one.price, one.machine, one.gpu, one.region, not one.spot))
     return Candidates(tuple(order), tuple(dict.fromkeys(out)))
 
 
@@ -121,6 +121,13 @@ def _why_not(wish: MachineWish, zone: str, quotas: Quotas) -> str:
 
 def _cards(wish: MachineWish, kind: Kind) -> Iterator[tuple[str, int, str]]:
     """GPUs that a machine type may have by this wish, each with '' or the reason why it is left out."""
+    for gpu, count, why in _fitting(wish, kind):
+        small = gpu and wish.outgrown and shapes.gpu_bytes(gpu) <= wish.outgrown
+        yield gpu, count, why or ("a run was out of memory on such a GPU" if small else "")
+
+
+def _fitting(wish: MachineWish, kind: Kind) -> Iterator[tuple[str, int, str]]:
+    """The same, but for sizes that the sweep has outgrown."""
     inside, own = shapes.inside_of(kind.name), prices.own_gpus(kind.name)[1]
     if why := _unfit(wish, kind):
         yield "", 0, why
@@ -161,18 +168,18 @@ def _in_regions(
     mark = f"{gpu}:{count}" if gpu else ""
     for region, rate in kind.rates.items():
         zones = [zone for zone in _of(region, rate) if not _why_not(wish, zone, quotas)]
-        there = card.rates.get(region) if card and card.name else RegionPrice(rate.zones, 0.0, 0.0)
-        both = [zone for zone in zones if there and zone in _of(region, there)]
+        price = card.rates.get(region) if card and card.name else RegionPrice(rate.zones, 0.0, 0.0)
+        both = [zone for zone in zones if price and zone in _of(region, price)]
         lost = zones if not both else [zone for zone in zones if zone not in both]
         for zone in lost:
             yield NotChosen(f"no {name or gpu} there", kind.name, mark, zone)
-        if not both or there is None:
+        if not both or price is None:
             continue
         made = Candidate(kind.name, gpu, count, region, tuple(both), True, 0.0, kind.vcpus, kind.memory)
         for spot in (True, False):
             if wish.spot not in (spot, "prefer"):
                 continue
-            parts = (rate.spot, there.spot) if spot else (rate.on_demand, there.on_demand)
+            parts = (rate.spot, price.spot) if spot else (rate.on_demand, price.on_demand)
             cost = prices.total(*parts, number or count, disk)
             yield _priced(replace(made, spot=spot), cost, quotas, mark)
 
@@ -197,8 +204,8 @@ def nearest(
     """Smallest change of a wish with which something fits, in words, and the one that comes nearest then;
     None where no single change helps."""
     for words, changed, allowed in _changes(wish, quotas):
-        if found := choose(changed, table, allowed, disk).found:
-            return words, _closest(wish, found)
+        if candidates := choose(changed, table, allowed, disk).found:
+            return words, _closest(wish, candidates)
     return None
 
 
@@ -230,10 +237,22 @@ def _changes(wish: MachineWish, quotas: Quotas) -> Iterator[tuple[str, MachineWi
         yield "other `cpus`", replace(wish, cpus=None), quotas
     if wish.memory:
         yield "other `memory`", replace(wish, memory=None), quotas
+    for gpu, count in _larger(wish):
+        yield f"`gpu: {gpu}:{count}`", replace(free, gpus=((gpu, count),)), quotas
     for gpu, count in _other_counts(wish):
         yield f"`gpu: {gpu}:{count}`", replace(free, gpus=((gpu, count),)), quotas
     if wish.cpus or wish.memory:
         yield "another size", replace(wish, cpus=None, memory=None), quotas
+
+
+def _larger(wish: MachineWish) -> list[tuple[str, int]]:
+    """GPUs that have more memory than those which runs were out of memory on, the smallest first."""
+    counts = {count for _, count in wish.gpus} if wish.outgrown else set()
+    sizes = sorted((gpu.memory, name) for name, gpu in shapes.GPUS.items())
+    large = [name for _, name in sizes if shapes.gpu_bytes(name) > wish.outgrown]
+    return [
+        (name, count) for name in large for count in sorted(counts) if count in shapes.GPUS[name].machines
+    ]
 
 
 def _other_counts(wish: MachineWish) -> list[tuple[str, int]]:

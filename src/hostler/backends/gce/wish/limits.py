@@ -56,18 +56,18 @@ ATTACHED: Mapping[str, Mapping[int, int]] = {  # GPU → how many → the most C
 
 def custom_problem(machine: str) -> str:
     """Reason a custom machine does not exist, with the rule; '' if it does, or is not known here."""
-    found = CUSTOM.fullmatch(machine)
-    series = SERIES.get(found[1] or "n1") if found else None
-    if found is None or series is None:
+    match = CUSTOM.fullmatch(machine)
+    series = SERIES.get(match[1] or "n1") if match else None
+    if match is None or series is None:
         return ""
-    cpus, memory = int(found[2]), int(found[3])
+    cpus, memory = int(match[2]), int(match[3])
     least, most = series.memory
     if not series.has(cpus):
         return f"{cpus} CPUs: {series.rule}"
     if memory % GRAIN:
         return f"its memory is {memory} MB, which is not a multiple of {GRAIN}"
     each = memory / 1024 / cpus
-    if each < least or (each > most and not found[4]):
+    if each < least or (each > most and not match[4]):
         return f"{each:.3g} GiB for each CPU: {series.rule}{'' if each < least else ' (more with -ext)'}"
     return ""
 

@@ -67,11 +67,11 @@ def ask(client: GceClient) -> Quotas:
 def read(regions: list[dict[str, Any]], project: Mapping[str, Any]) -> Quotas:
     zones = [last(zone) for region in regions for zone in region.get("zones") or ()]
     left: dict[tuple[str, str], float] = {}
-    for name, told in (("", project), *((str(one["name"]), one) for one in regions)):
-        for one in told.get("quotas") or ():
-            if "metric" not in one or one.get("limit") is None:
+    for name, told in (("", project), *((str(record["name"]), record) for record in regions)):
+        for quota in told.get("quotas") or ():
+            if "metric" not in quota or quota.get("limit") is None:
                 continue
-            metric, limit = str(one["metric"]), float(one["limit"])
+            metric, limit = str(quota["metric"]), float(quota["limit"])
             if limit or not metric.startswith(EARLY):  # none of its own: that of other machines counts
-                left[name, metric] = limit - float(one.get("usage") or 0)
+                left[name, metric] = limit - float(quota.get("usage") or 0)
     return Quotas(frozenset(zones), left)

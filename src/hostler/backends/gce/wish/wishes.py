@@ -46,6 +46,7 @@ class MachineWish:
     machine: str = ""  # '' for any
     usual: frozenset[tuple[str, str, int]] = field(default_factory=frozenset)
     spot: bool | str = True
+    outgrown: int = 0  # bytes of a GPU that runs were out of memory on
 
     def takes(self, zone: str) -> bool:
         return any(places.lies_in(zone, place) for place in self.places)
@@ -56,31 +57,31 @@ class MachineWish:
 
 def is_wish(fleet: Fleet) -> bool:
     """Whether the fleet leaves something to be chosen by price."""
-    given = fleet.options
-    if given.get("mix") or any(given.get(key) is not None for key in ("cpus", "memory")):
+    values = fleet.options
+    if values.get("mix") or any(values.get(key) is not None for key in ("cpus", "memory")):
         return True
-    if given.get("machine") == places.ANY or isinstance(given.get("gpu"), (tuple, list)):
+    if values.get("machine") == places.ANY or isinstance(values.get("gpu"), (tuple, list)):
         return True
-    return any(places.WIDE.fullmatch(zone) for zone in given.get("zones") or ())
+    return any(places.WIDE.fullmatch(zone) for zone in values.get("zones") or ())
 
 
 def wish_of(fleet: Fleet, regions: set[str]) -> MachineWish:
     """The wish of a fleet's keys; UsageError for a name that is none. `regions`: those that are known."""
-    given = fleet.options
-    several = isinstance(given.get("gpu"), (tuple, list)) and len(set(given["gpu"])) > 1
-    if given.get("mix") and not (several or given.get("machine") == places.ANY):
+    values = fleet.options
+    several = isinstance(values.get("gpu"), (tuple, list)) and len(set(values["gpu"])) > 1
+    if values.get("mix") and not (several or values.get("machine") == places.ANY):
         raise UsageError(
             f"fleet {fleet.name}: `mix` has nothing to mix: it names one machine",
             hint="`gpu: [L4:1, A100:1]`, or `machine: any`",
         )
-    found, out = tuple(given.get("zones") or (places.ANY,)), frozenset(given.get("exclude_zones") or ())
+    found, out = tuple(values.get("zones") or (places.ANY,)), frozenset(values.get("exclude_zones") or ())
     for key, names in (("zones", found), ("exclude_zones", tuple(out))):
         for name in names:
             _check_place(fleet, key, name, regions)
-    asked = given.get("gpu") or ()
+    asked = values.get("gpu") or ()
     gpus = tuple(shapes.gpu_of(fleet, one) for one in ((asked,) if isinstance(asked, str) else asked))
-    machine = str(given.get("machine") or "")
-    cpus, memory = _bound(given.get("cpus")), _memory(given.get("memory"))
+    machine = str(values.get("machine") or "")
+    cpus, memory = _bound(values.get("cpus")), _memory(values.get("memory"))
     return MachineWish(
         places=found,
         out=out,
@@ -89,7 +90,7 @@ def wish_of(fleet: Fleet, regions: set[str]) -> MachineWish:
         memory=memory,
         machine="" if machine == places.ANY else machine,
         usual=frozenset() if machine or cpus or memory else _usual(gpus),
-        spot=given.get("spot", True),
+        spot=values.get("spot", True),
     )
 
 

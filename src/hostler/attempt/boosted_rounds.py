@@ -29,11 +29,11 @@ def _rounds(model: Path) -> int:
     try:
         with open(model, "rb") as file:
             begin = file.read(64)
-            found = _ARRAY.search(begin + file.read(HEAD)) if _LEARNER.match(begin) else None
+            match = _ARRAY.search(begin + file.read(HEAD)) if _LEARNER.match(begin) else None
     except OSError:
         return 0
-    if not found:
+    if not match:
         return 0
-    if found["json"] is not None:
-        return found["json"].count(b",")
-    return int.from_bytes(next(filter(None, found.groups()[1:])), "big") - 1
+    if match["json"] is not None:
+        return match["json"].count(b",")
+    return int.from_bytes(next(filter(None, match.groups()[1:])), "big") - 1

@@ -72,7 +72,11 @@ class Delivery:
     def facts(self) -> dict[str, Any]:
         """For the heartbeat: how far it is."""
         totals, last = self.uploader.totals, self.uploader.last_values()
-        watched = {one.name: totals[one.name] for one in self._objectives if one.name in totals}
+        watched = {
+            objective.name: totals[objective.name]
+            for objective in self._objectives
+            if objective.name in totals
+        }
         best = {name: {part: row[part] for part in _BEST if part in row} for name, row in watched.items()}
         facts = {"attempt": self.attempt.number, "step": self.uploader.steps, "metrics": last}
         return facts | ({"best": best} if best else {}) | ({"kept": kept} if (kept := self.kept) else {})
@@ -97,7 +101,7 @@ class Delivery:
         state = self.state
         if state.attempts <= 1:  # its own: nobody has saved anything, and a list costs a request for each run
             return None
-        found = self.restored = checkpoints.restore_newest(
+        checkpoint = self.restored = checkpoints.restore_newest(
             self.store,
             self.attempt.key.run,
             self.folder.checkpoint,
@@ -107,16 +111,16 @@ class Delivery:
             say=say,
             fits=fits,
         )
-        if found:
-            others = found.record.get("positions") or {}
-            origin = Origin(found.place.attempt, found.place.step, found.position, others)
+        if checkpoint:
+            others = checkpoint.record.get("positions") or {}
+            origin = Origin(checkpoint.place.attempt, checkpoint.place.step, checkpoint.position, others)
             from hostler.attempt.boosted_rounds import boosted_rounds
 
             self.rounds = boosted_rounds(self.folder.checkpoint)
-            self.status.deliver(lambda: self.uploader.continue_from(origin, found.record, self.rounds))
+            self.status.deliver(lambda: self.uploader.continue_from(origin, checkpoint.record, self.rounds))
         elif state.attempts > 1:
             self.status.deliver(self.uploader.start_over)
-        return found
+        return checkpoint
 
     def keep(
         self, *, trusted: bool, done: bool = False, result: Record | None = None, alive: float = 0.0
@@ -146,7 +150,7 @@ class Delivery:
     def close(self, outcome: Outcome) -> None:
         """Bring the rest of points and output into the store, then the entry that closes the attempt."""
         self.status.deliver(self.uploader.flush)
-        if outcome.ends and any(averaged(one.of) for one in self._objectives):
+        if outcome.ends and any(averaged(objective.of) for objective in self._objectives):
             outcome = replace(outcome, means=self.status.deliver(self._means) or None)
         self.status.deliver(lambda: self.attempt.close(outcome))
 
@@ -161,12 +165,12 @@ class Delivery:
         if points is None:
             points = metrics.read(self.store, self.attempt.key.run, self.attempt.number)
         found = {}
-        for one in self._objectives:
-            count = averaged(one.of)
-            values = [point.values[one.name] for point in points if one.name in point.values]
+        for objective in self._objectives:
+            count = averaged(objective.of)
+            values = [point.values[objective.name] for point in points if objective.name in point.values]
             if count and values:
                 last = values[-count:]
-                found[one.name] = {"of": count, "value": sum(last) / len(last)}
+                found[objective.name] = {"of": count, "value": sum(last) / len(last)}
         return found
 
     @property

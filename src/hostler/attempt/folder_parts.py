@@ -75,9 +75,9 @@ class Declared:
     @classmethod
     def read(cls, note: Mapping[str, Any] | None) -> Declared:
         """The word as it stands in the handoff folder."""
-        given = note or {}
+        values = note or {}
         return cls(
-            tuple(given.get("names", ())), tuple(given.get("scratch", ())), dict(given.get("marked", {}))
+            tuple(values.get("names", ())), tuple(values.get("scratch", ())), dict(values.get("marked", {}))
         )
 
 
@@ -143,9 +143,9 @@ def parts(
             units.setdefault(key, []).append(row)
         else:
             (best if _BEST.search(PurePosixPath(row.name).name) else lump).append(row)
-    found = {key: TreeScan(tuple(rows)) for key, rows in units.items()}
+    scans = {key: TreeScan(tuple(rows)) for key, rows in units.items()}
     kinds = (TreeScan(tuple(rows)) for rows in (lump, best, logs))
-    return Parts(TreeScan(tuple(library)), TreeScan(tuple(whole)), found, *kinds)
+    return Parts(TreeScan(tuple(library)), TreeScan(tuple(whole)), scans, *kinds)
 
 
 def unit_of(name: str) -> str:

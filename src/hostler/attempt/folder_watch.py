@@ -28,7 +28,7 @@ from hostler.attempt.folder_parts import BEST, LUMP, NOTHING, Declared, Parts
 from hostler.attempt.kept_lump import KeptLump, Piece
 from hostler.attempt.replaced_file import ReplacedFile
 from hostler.attempt.rest import Clocks, Rest
-from hostler.attempt.save_rhythm import SaveRhythm
+from hostler.attempt.save_rhythm import QUIET, SaveRhythm
 from hostler.attempt.still_copy import StillCopies
 from hostler.frozen import dataclass
 from hostler.records.checkpoint.tree import FileRow, TreeScan, scan
@@ -36,6 +36,8 @@ from hostler.records.run import handoff
 
 SLOW = 50e6  # bytes a second that even a stalling disk takes: how long one write of a file can last
 NAMED = 3  # files that a message names
+OFTEN = 0.1  # seconds between two looks at a folder that does not rest: there are but moments between saves
+LATE = 0.002  # seconds that a look comes after the moment that it is for
 RESTLESS = 10  # times the resting time after which a lump that never rested is spoken of
 
 
@@ -96,21 +98,21 @@ class FolderWatch:
         versions = {LUMP: folder.with_name("versions"), BEST: folder.with_name("best-versions")}
         self._replaced = {key: ReplacedFile(place, folder, settle) for key, place in versions.items()}
         self._still = StillCopies(folder, folder.with_name("still"), still_max, clocks.clock)
-        self._rhythm = SaveRhythm(settle)
+        self._rhythm, self._at_edge = SaveRhythm(settle), False  # load decides whether a save is caught
         self._kept = KeptLump(folder)
         self._verified: set[FileRow] = set()  # read twice, with a pause between
         self._manifests: dict[FileRow, Mapping[str, int]] = {}
-        found = self.parts()
-        self._groups = found.groups
+        parts = self.parts()
+        self._groups = parts.groups
         self._rested: dict[str, TreeScan] = dict(self._groups)
         if memory is not None:
             self._recall(memory)
         else:
-            self._kept.take_restored(found)
+            self._kept.take_restored(parts)
             self._write_note()
         self._still.remove_older()
         self._rhythm.look(self._groups, None)
-        self.is_restless = False  # it is worth looking often
+        self._is_restless = False  # it is worth looking often
         self._restless: dict[str, float] = {}  # since when lump and best have not been at rest
         self._told = False
 
@@ -126,24 +128,32 @@ class FolderWatch:
         self._rest.begin_look()
         self.scan()
         self._see_ended_logs()
-        found = self.parts()
+        parts = self.parts()
         rested = self._rested
         changed = {
-            k for k, rows in found.units.items() if folder_parts.was_rewritten(rested.get(k, NOTHING), rows)
+            k for k, rows in parts.units.items() if folder_parts.was_rewritten(rested.get(k, NOTHING), rows)
         }
         if changed:
             self._rewritten |= changed
-            found = self.parts()
-        self._rest.see_vanished(self._groups, found.groups, self._growing)
-        self._groups = dict(found.groups)
-        self._rested = {key: rows for key, rows in self._rested.items() if key in found.groups}
+            parts = self.parts()
+        self._rest.see_vanished(self._groups, parts.groups, self._growing)
+        self._groups = dict(parts.groups)
+        self._rested = {key: rows for key, rows in self._rested.items() if key in parts.groups}
         if self._rest.is_steady():
-            self._learn(found)
-        return found
+            self._learn(parts)
+        return parts
 
     def expect_look(self, within: float) -> None:
         """The next look comes after so many seconds, unless we are stopped, and the process with us."""
         self._rest.expect_look(within)
+
+    def next_look(self) -> float:
+        """Seconds after which it is worth looking again at a folder that does not rest: once nobody has
+        written to it for so long that it may be between two saves; inf for one that does."""
+        if not self._is_restless:
+            return float("inf")
+        age = self._clocks.wall() - self._scanned.newest
+        return min(QUIET - age + LATE, OFTEN) if 0 <= age < QUIET else OFTEN
 
     def _see_ended_logs(self) -> None:
         """Forget logs that have come to rest, or are gone."""
@@ -156,9 +166,9 @@ class FolderWatch:
         """Learn what had come to rest when the process, dead by now, is last known to have lived: at a time
         that is given, or when it wrote to the folder, and before it was seen to be killed: whoever started it
         may live on, and print. A folder in which names came or went is not at rest."""
-        found = self.parts()
+        parts = self.parts()
         alive = min(max(alive, self._scanned.newest), self._clocks.wall(), self._rest.ran_until)
-        for key, rows in found.groups.items():
+        for key, rows in parts.groups.items():
             rest = alive - max(rows.newest, self._changed(rows))
             if rest >= self._settle + max(row.size for row in rows.rows) / SLOW:
                 self._rested[key] = rows
@@ -217,9 +227,9 @@ class FolderWatch:
     def everything(self) -> Choice:
         """The whole folder: its process has ended by itself."""
         self.scan()
-        found = self.parts()
-        rows = folder_parts.joined(found.declared, found.logs, *found.groups.values()).rows
-        return Choice(found.library, tuple(Piece(row, self.folder, row.name, True, LUMP) for row in rows))
+        parts = self.parts()
+        rows = folder_parts.joined(parts.declared, parts.logs, *parts.groups.values()).rows
+        return Choice(parts.library, tuple(Piece(row, self.folder, row.name, True, LUMP) for row in rows))
 
     def stage(self, choice: Choice, staging: Path, *, settled: bool) -> bool:
         """Bring the files to `staging`, the library's aside, as they were at one moment; False if they did
@@ -236,6 +246,18 @@ class FolderWatch:
             if piece.log and to.stat().st_size < piece.row.size:  # rewritten meanwhile: not a log
                 return False
         return not settled or self._held_still(choice, staging)
+
+    def hold(self, found: Parts, saved: TreeScan) -> None:
+        """Hold files at rest that are rewritten under the same names, and that the store does not have: the
+        next save, torn by a kill, would leave neither."""
+        groups, stored = found.groups, set(saved.rows)
+        lacking = any(row not in stored for rows in found.rewritten.values() for row in rows.rows)
+        if not lacking or not self._still.can_hold(groups):
+            return
+        rested = all(self._rested.get(key) == rows for key, rows in groups.items())
+        if rested and self._still.take(groups, lambda: self.parts(scan(self.folder)).groups):
+            self._write_note()
+            self._still.remove_older()
 
     def is_unchanged(self, choice: Choice, staging: Path) -> bool:
         """Whether nobody has written to files that were linked there."""
@@ -255,8 +277,8 @@ class FolderWatch:
     def _manifest(self, mark: FileRow) -> Mapping[str, int]:
         """Names and sizes that a mark has for the files of its unit; none if it is older than that."""
         if mark not in self._manifests:
-            found = handoff.read(self.folder / mark.name) or {}
-            self._manifests[mark] = {str(k): int(v) for k, v in found.get("files", {}).items()}
+            record = handoff.read(self.folder / mark.name) or {}
+            self._manifests[mark] = {str(k): int(v) for k, v in record.get("files", {}).items()}
         return self._manifests[mark]
 
     def _learn(self, found: Parts) -> None:
@@ -273,22 +295,32 @@ class FolderWatch:
             else:
                 learned |= self._replaced[key].look(rows, found.units, wall)
                 self._tell_restless(key, rows, found.units, clock)
-        learned |= self._copy_still(found.groups, wall)
+        learned |= self._copy_still(found, wall)
         if learned:
             self._write_note()
             self._still.remove_older()
 
-    def _copy_still(self, groups: Mapping[str, TreeScan], wall: float) -> bool:
+    def _copy_still(self, found: Parts, wall: float) -> bool:
         """Copy a folder that does not rest, if it is between two saves. Whether there is news to note."""
+        groups = found.groups
         rested = all(self._rested.get(key) == rows for key, rows in groups.items())
-        self.is_restless = not rested and self._still.are_possible(groups)
+        self._is_restless = not rested and self._still.are_possible(groups)
         if rested:
-            return self._still.forget()
-        if self.is_restless:
-            self._rhythm.look(groups, self._still.is_closed)
-        if not self.is_restless or not self._rhythm.is_between_saves(wall):
+            return self._still.forget(groups)
+        if not self._is_restless:
             return False
-        return self._still.take(groups, lambda: self.parts(scan(self.folder)).groups)
+        self._rhythm.look(groups, self._still.is_closed)
+        news = not self._at_edge and self._rhythm.is_at_edge() and self._needs_still(found)
+        self._at_edge |= news
+        if not self._rhythm.is_between_saves(wall):
+            return news
+        return self._still.take(groups, lambda: self.parts(scan(self.folder)).groups) or news
+
+    def _needs_still(self, found: Parts) -> bool:
+        """Whether a kill would leave nothing complete of a folder that does not rest but a still copy."""
+        if not found.lump.rows:
+            return not folder_parts.succeeded(found.units, self._changed)
+        return self._replaced[LUMP].usable(found.lump, found.units) is None
 
     def _whole(self, key: str, rows: TreeScan, running: bool) -> TreeScan:
         """Files of a group that are complete: all if it is at rest, else those that were, if untouched."""
@@ -354,13 +386,13 @@ class FolderWatch:
         if [files.checksum(staging / piece.row.name) for piece in linked] != before:
             return False
         now = self.parts(scan(self.folder))
-        there = {row for rows in now.groups.values() for row in rows.rows}
+        file_rows = {row for rows in now.groups.values() for row in rows.rows}
         own = {
             piece.row
             for piece in choice.pieces
             if piece.key is not None and piece.root == self.folder and not piece.done
         }
-        return own <= there and all(now.groups.get(key) == rows for key, rows in choice.rested.items())
+        return own <= file_rows and all(now.groups.get(key) == rows for key, rows in choice.rested.items())
 
     def _is_to_verify(self, piece: Piece) -> bool:
         """Whether its bytes are not known to hold still: neither declared, nor linked and read before."""
@@ -399,6 +431,7 @@ class FolderWatch:
                 "best": self._replaced[BEST].note(),
                 "kept": self._kept.note(),
                 "still": self._still.note(),
+                "at_edge": self._at_edge,
             }
         )
 

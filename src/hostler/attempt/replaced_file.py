@@ -109,9 +109,9 @@ class ReplacedFile:
         """Whether the file is still replaced alone; counts its replacements."""
         now = {row.name: row for row in lump.rows}
         row, others = now.pop(held.row.name, None), held.beside.rows
-        new = frozenset(now) - {other.name for other in others}
+        new = frozenset(now) - {file_row.name for file_row in others}
         lasting, self._passing = new & self._passing, new
-        if lasting or row is None or any(now.get(other.name) != other for other in others):
+        if lasting or row is None or any(now.get(file_row.name) != file_row for file_row in others):
             return False
         if row.inode == held.row.inode and row != held.row:
             return False  # rewritten in place
@@ -136,7 +136,7 @@ class ReplacedFile:
         except OSError:
             self._possible = False
             return
-        beside = tuple(other for other in lump.rows if other != row)
+        beside = tuple(file_row for file_row in lump.rows if file_row != row)
         version = Version(row, TreeScan(beside), path, units)
         if os.stat(path).st_ino == row.inode and version.is_intact():
             self._held, self._seen, self._passing = version, row, frozenset()

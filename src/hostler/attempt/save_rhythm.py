@@ -9,7 +9,8 @@ versions nobody knows what belongs to a save. A file that another moved away (`c
 there only while it is written, are no slots.
 
 Files whose save takes a good part of the time until the next are never between two saves: one could not tell
-the end of a save from its middle.
+the end of a save from its middle. Where it takes about that part, the machine's load decides from save to
+save: the rhythm is at its edge, and nobody can say whether a save would be caught before a kill.
 """
 
 from __future__ import annotations
@@ -30,6 +31,9 @@ QUIET = 0.05  # seconds: a later write has another mtime
 CLOSE = 0.1  # of the time between two saves: what is written within is one save
 ALONE = 4  # times as long as that, in which nothing was written since
 MOST_SLOTS = 1000
+HELD_UP = 0.02  # seconds that a busy machine may keep a script waiting between two writes
+MARGIN = 0.025  # seconds between two saves that a copy needs, beyond those that are QUIET
+ENOUGH = 5  # saves whose times are enough to speak of the script
 EVEN = 1 / 3  # the shortest time between two saves by turns, in the longest
 _TURN = re.compile(r"(?<![a-z0-9])(a|b|even|odd|ping|pong)(?![a-z0-9])", re.IGNORECASE)
 
@@ -89,50 +93,66 @@ class SaveRhythm:
         self._settle = settle
         self._slots: dict[str, Slot] = {}
         self._looks = 0
+        self._leader: Slot | None = None  # of the slots that a save writes, the best known
+        self._saved: list[Slot] = []  # all of them
+        self._took: deque[float] = deque(maxlen=8)  # seconds between their times, at the last looks
 
     def look(self, groups: Mapping[str, TreeScan], is_closed: Callable[[FileRow], bool] | None) -> None:
         """See the files of units and lump; those named after the best are written at moments of their own.
         `is_closed`: nobody is writing this one; None at the first look, when all were there before."""
         self._looks += 1
-        found: dict[str, list[FileRow]] = {}
+        rowses: dict[str, list[FileRow]] = {}
         parts: dict[str, bool] = {}
         for key, rows in groups.items():
             for row in rows.rows if key != BEST else ():
                 name = slot_of(row.name, is_unit=key != LUMP)
-                found.setdefault(name, []).append(row)
+                rowses.setdefault(name, []).append(row)
                 parts[name] = key != LUMP and folder_parts.may_be_part(key)
-        for name in found:
+        for name in rowses:
             self._slots.setdefault(name, Slot(self._looks, parts[name]))
         for name, slot in self._slots.items():
-            slot.see(found.get(name, ()), is_closed)
+            slot.see(rowses.get(name, ()), is_closed)
         if len(self._slots) > MOST_SLOTS:  # names that never come again
             self._slots = {name: slot for name, slot in self._slots.items() if slot.now}
+        self._find_save()
 
     def is_between_saves(self, wall: float) -> bool:
         """Whether the folder, as it was at the last look, holds one whole save."""
-        lasting = {name: slot for name, slot in self._slots.items() if self._lasts(slot)}
-        written = {name: slot for name, slot in lasting.items() if slot.written}
-        active = {name: slot for name, slot in written.items() if not self._is_moved(name, slot, written)}
+        leader, saved = self._leader, self._saved
+        if leader is None or max(leader.gaps[1 - VERSIONS :]) > self._settle:
+            return False
+        passing = any(slot.now for slot in self._slots.values() if not self._lasts(slot))
+        if not saved or passing or not all(slot.is_whole and slot.is_one_file for slot in saved):
+            return False
+        took, quiet = _spread(saved), wall - max(map(_newest, saved))
+        gap = min(filter(None, leader.gaps), default=0.0)
+        return quiet >= max(ALONE * took, QUIET) and took <= CLOSE * gap
+
+    def is_at_edge(self) -> bool:
+        """Whether the machine's load decides which saves can be told from their middle."""
+        leader = self._leader
+        gaps = sorted(filter(None, leader.gaps)) if leader else []
+        if len(gaps) < ENOUGH - 1 or gaps[-1] > self._settle:
+            return False
+        gap, took = (values[len(values) // 4] for values in (gaps, sorted(self._took)))
+        if len(self._saved) < 2:
+            return gap < QUIET + MARGIN
+        return gap < QUIET + MARGIN or abs(CLOSE * gap - took) < HELD_UP
+
+    def _find_save(self) -> None:
+        """Learn which slots a save writes, by the one that was written most often."""
+        written = {name: slot for name, slot in self._slots.items() if self._lasts(slot) and slot.written}
+        active = [slot for name, slot in written.items() if not self._is_moved(name, slot, written)]
         leader = max(
-            (slot for slot in active.values() if not slot.is_part),
+            (slot for slot in active if not slot.is_part),
             key=lambda slot: (len(slot.written), slot.times[-1]),
             default=None,
         )
-        if (
-            leader is None
-            or len(leader.written) < VERSIONS
-            or max(leader.gaps[1 - VERSIONS :]) > self._settle
-        ):
-            return False
-        saved = [slot for slot in active.values() if slot.times[-1] > leader.times[-VERSIONS]]
-        passing = any(slot.now for name, slot in self._slots.items() if name not in lasting)
-        if passing or not all(slot.is_whole and slot.is_one_file for slot in saved):
-            return False
-        times = [slot.now[-1].mtime_ns / 1e9 for slot in saved]
-        if not times:
-            return False
-        took, quiet = max(times) - min(times), wall - max(times)
-        return quiet >= max(ALONE * took, QUIET) and took <= CLOSE * min(filter(None, leader.gaps))
+        self._leader, self._saved = None, []
+        if leader is not None and len(leader.written) >= VERSIONS:
+            self._leader = leader
+            self._saved = [slot for slot in active if slot.times[-1] > leader.times[-VERSIONS]]
+            self._took.append(_spread(self._saved))
 
     def _lasts(self, slot: Slot) -> bool:
         """Whether it is there most of the time."""
@@ -148,6 +168,17 @@ class SaveRhythm:
             for key, other in written.items()
             for row in (other.written if key != name else ())
         )
+
+
+def _newest(slot: Slot) -> float:
+    """When its newest file was written."""
+    return slot.now[-1].mtime_ns / 1e9
+
+
+def _spread(slots: Iterable[Slot]) -> float:
+    """Seconds from the oldest to the newest of these."""
+    times = [_newest(slot) for slot in slots if slot.now]
+    return max(times) - min(times) if times else 0.0
 
 
 def slot_of(name: str, *, is_unit: bool) -> str:

@@ -33,7 +33,8 @@ from hostler.store import Store
 
 PAYS = 10  # times the seconds that sending took, after which a new file need not wait for `every`
 AGAIN = 15.0  # seconds after which a save that failed is tried again
-OFTEN = 0.1  # seconds between two looks at a folder that does not rest: there are but moments between saves
+SOONEST = 0.05  # seconds between the first looks at the folder of an attempt
+GROWTH = 8  # a look comes after this part of the attempt's age, until they come every `tick`
 NAMED = 3  # files that a message names
 
 
@@ -94,13 +95,16 @@ class Saver:
         """`known`: files that the store holds already, the whole folder unless given."""
         self.target, self._watch, self._policy = target, watch, policy
         self._say, self._clock = say, clock
-        found = watch.parts()
-        self._saved = found.all if known is None else known
+        parts = watch.parts()
+        self._saved = parts.all if known is None else known
         rewritten = watch.parts(self._saved).rewritten
         self._saved_rewritten = {key for key, rows in rewritten.items() if rows.rows}
         self._families: set[str] = set()  # names of files that this attempt has saved, numbers aside
         self._last, self._kept = float("-inf"), clock()
         self._failed = False  # the last save
+        self._crowded = False  # what the last one replaced is still there
+        self._thinned = float("-inf")  # when that was last to be deleted
+        self._stuck = False  # said that it could not be
         self._hurried = False  # somebody waits for the next save
         self._number = target.last  # of the newest try: one that failed may have left its COMMIT
         self.commits = 0
@@ -135,13 +139,16 @@ class Saver:
 
     def tick(self) -> None:
         """Save if it is time, and something new is complete."""
-        found = self._watch.look()
-        if not _news(found.progress, self._saved):
+        parts = self._watch.look()
+        if not _news(parts.progress, self._saved):
+            self._try_thin()
             return
-        choice = self._watch.choice(found)
-        due = self._hurried or self._clock() - self._last >= self._interval(found, choice)
+        choice = self._watch.choice(parts)
+        due = self._hurried or self._clock() - self._last >= self._interval(parts, choice)
         if due and self._is_progress(choice):
             self._save(choice, settled=True)
+        else:
+            self._watch.hold(parts, self._saved)
 
     def hurry(self) -> float | None:
         """Save as soon as nobody is writing, whatever time it is: when the folder was last written to, by the
@@ -179,6 +186,7 @@ class Saver:
             self._tell_missing(choice)
             new = self._is_progress(choice)
         if not choice.rows.rows or (finished is None and not new):
+            self._thin()
             return None
         self._ending = True
         try:
@@ -212,9 +220,10 @@ class Saver:
         return min(every, PAYS * self._took) if first or found.declared.rows else every
 
     def _loop(self, tick: float) -> None:
+        begun = self._clock()
         while not self._closed:
-            wait = tick / 4 if self._hurried else tick
-            wait = min(wait, OFTEN) if self._watch.is_restless else wait
+            wait = min(tick / 4 if self._hurried else tick, self._watch.next_look())
+            wait = min(wait, max(SOONEST, (self._clock() - begun) / GROWTH))
             self._watch.expect_look(wait)
             self._wake.wait(wait)
             self._wake.clear()
@@ -261,9 +270,33 @@ class Saver:
         self.commits, self._last = self.commits + 1, self._clock()
         self._took = self._last - begun
         self._tell_slowness(choice)
-        target.guard()
-        checkpoints.retain(target.store, target.run, target.attempt, self._policy.keep)
+        self._crowded, self._thinned = True, float("-inf")
+        if self._ending:
+            self._thin()
+        else:
+            self._try_thin()
         return made
+
+    def _thin(self) -> None:
+        """Delete what the last save replaced."""
+        if self._crowded:
+            self.target.guard()
+            checkpoints.retain(self.target.store, self.target.run, self.target.attempt, self._policy.keep)
+            self._crowded = self._stuck = False
+
+    def _try_thin(self) -> None:
+        """The same; again later, where the store did not do it. That is no trouble of a save."""
+        if not self._crowded or self._clock() - self._thinned < AGAIN:
+            return
+        try:
+            self._thin()
+        except Fenced:
+            raise
+        except HostlerError as error:
+            self._thinned = self._clock()
+            if not self._stuck:
+                self._stuck = True
+                self._say(f"replaced checkpoints not deleted, will try again: {error}")
 
     def _tell_slowness(self, taken: Choice) -> None:
         overtaken = self._watch.parts(scan(self._watch.folder)).library != taken.library

@@ -57,8 +57,8 @@ def left_behind(
     noted = handoff.read(delivery.folder.rested) or {}
     watch = _watch(delivery, timing, lambda: False, say, noted, lambda memory: None)
     watch.learn_of_dead(delivery.last_sign)
-    here = {_told(row.record()): row for row in watch.rows()}
-    known = [here.get(_told(row)) or _elsewhere(row) for row in newest]
+    rows = {_told(row.record()): row for row in watch.rows()}
+    known = [rows.get(_told(row)) or _elsewhere(row) for row in newest]
     return _saver(delivery, policy, watch, say, TreeScan(tuple(known)), max(used, default=0))
 
 

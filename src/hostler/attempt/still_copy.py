@@ -9,6 +9,9 @@ The kernel knows who has a file open for writing, and refuses a read lease on it
 given back at once: a script that opens the file in that instant waits for a moment. A process never asks for
 leases on files that it writes itself: a thread that waits for one and keeps Python's lock would wait for us.
 So scripts by hand have no still copies. Neither have disks without leases, and folders above `still_max`.
+Files at rest that the store does not have yet are held the same way: the next save may be torn by a kill, and
+the one before it must not be gone. Above `still_max` they are held by hard links, which cost nothing and
+serve where the next save is written beside and renamed.
 Copying takes a twentieth of the time; waiting for a busy processor is not counted, or the copies would be old
 where several runs share a machine.
 """
@@ -92,11 +95,15 @@ class StillCopies:
         rows = [row for group in groups.values() for row in group.rows]
         return self._possible and len(rows) <= MOST_FILES and sum(row.size for row in rows) <= self._most
 
+    def can_hold(self, groups: Mapping[str, TreeScan]) -> bool:
+        """Whether files at rest can be held, copied or linked."""
+        return self._possible and sum(len(rows.rows) for rows in groups.values()) <= MOST_FILES
+
     def take(self, groups: Mapping[str, TreeScan], now: Callable[[], Mapping[str, TreeScan]]) -> bool:
         """Copy the folder as it is, if it holds still; `now` looks at it again. Whether there is a new copy.
         Older ones stay on the disk until `remove_older`: a note may name them."""
         begun, waited = self._clock(), self._waited()
-        if begun < self._next or (self._newest and self._newest.groups == groups):
+        if begun < self._next or self.holds(groups):
             return False
         copy = StillCopy(dict(groups), self._place / str(self._count + 1))
         shutil.rmtree(copy.place, ignore_errors=True)
@@ -117,11 +124,15 @@ class StillCopies:
         self._count, self._newest = self._count + 1, copy
         return True
 
-    def forget(self) -> bool:
-        """The files are complete without them. Whether there were any."""
-        had = self._newest is not None or self._followed is not None
-        self._newest = self._followed = None
-        return had
+    def holds(self, groups: Mapping[str, TreeScan]) -> bool:
+        """Whether the newest copy is of these files."""
+        return self._newest is not None and self._newest.groups == groups
+
+    def forget(self, groups: Mapping[str, TreeScan]) -> bool:
+        """These files are at rest: no other copy is needed. Whether there were any."""
+        before = self._newest, self._followed
+        self._newest, self._followed = self._newest if self.holds(groups) else None, None
+        return (self._newest, self._followed) != before
 
     def remove_older(self) -> None:
         """Remove copies that nobody knows any more."""
@@ -153,10 +164,17 @@ class StillCopies:
         return StillCopy(groups, self._place / str(note["place"]))
 
     def _copied(self, copy: StillCopy) -> bool:
-        return all(
-            files.copy_file(self._folder, self._folder / row.name, copy.place / row.name, row)
-            for row in copy.rows
-        )
+        """Copy the files, or link those of a folder that is too large."""
+        small = sum(row.size for row in copy.rows) <= self._most
+        for row in copy.rows:
+            path, to = self._folder / row.name, copy.place / row.name
+            if small or row.link:
+                if not files.copy_file(self._folder, path, to, row):
+                    return False
+            else:
+                to.parent.mkdir(parents=True, exist_ok=True)
+                os.link(path, to)
+        return True
 
     def _is_still(self, rows: list[FileRow]) -> bool:
         """Whether nobody has any of these files open for writing, and links lead to files of the folder."""

@@ -115,7 +115,7 @@ def _rows(table: Mapping[int, ProcessRow], pid: int, supervisor: int) -> list[Pr
     chosen |= proctable.below(table, pid)
     if supervisor:
         chosen |= proctable.below(table, supervisor)
-    return [table[one] for one in sorted(chosen) if one in table and table[one].alive]
+    return [table[number] for number in sorted(chosen) if number in table and table[number].alive]
 
 
 def _own_part(row: ProcessRow) -> int:

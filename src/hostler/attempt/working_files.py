@@ -112,8 +112,8 @@ def made(before: Look, folder: Path) -> list[Made]:
     if not names:
         return []
     real = os.path.realpath(folder)
-    found = [one for name in names if (one := _made(real, name)) is not None]
-    return sorted(found, key=lambda one: one.is_link)
+    mades = [one for name in names if (one := _made(real, name)) is not None]
+    return sorted(mades, key=lambda one: one.is_link)
 
 
 def _made(root: str, name: str) -> Made | None:
@@ -148,7 +148,7 @@ def choose(made: Sequence[Made], room: float) -> tuple[list[Made], list[FileGrou
         top, slash, _ = file.name.partition("/")
         below.setdefault(top + slash, []).append(file)
     kept: list[Made] = []
-    left: list[FileGroup] = []
+    groups: list[FileGroup] = []
     for group in sorted(
         (FileGroup(name, tuple(files)) for name, files in below.items()), key=lambda g: g.size
     ):
@@ -156,8 +156,8 @@ def choose(made: Sequence[Made], room: float) -> tuple[list[Made], list[FileGrou
             room -= group.size
             kept += group.files
         else:
-            left.append(group)
-    return sorted(kept, key=lambda file: file.is_link), left
+            groups.append(group)
+    return sorted(kept, key=lambda file: file.is_link), groups
 
 
 def not_kept(groups: Collection[FileGroup], limit: float, *, hurried: bool = False) -> list[str]:

@@ -5,6 +5,7 @@ The launcher (`hydra_plugins/hostler_launcher.py`) submits calls of it, one for 
 
 from __future__ import annotations
 
+import os
 import runpy
 import sys
 from pathlib import Path
@@ -12,6 +13,7 @@ from typing import Any
 
 from hostler import env
 from hostler.records.run.handoff import Handoff
+from hostler.records.run.log import index_of
 from hostler.spec import hydra as grammar
 
 RETURNED: list[Any] = []  # return values of main, the newest last
@@ -30,16 +32,18 @@ class ReturnKeeper:
         raise AttributeError(name)
 
 
-def run_script(script: str, options: list[str], overrides: list[str], **params: Any) -> Any:
-    """Run `python SCRIPT OPTIONS OVERRIDES key=value …`, or `python -m NAME …` for `-m NAME`."""
+def run_script(script: str, options: list[str], overrides: list[str], folder: str = "", **params: Any) -> Any:
+    """Run `python SCRIPT OPTIONS OVERRIDES key=value …` in a folder of the project, or `python -m NAME …` for
+    `-m NAME`."""
+    os.chdir(folder or ".")
     given = [f"{key}={grammar.value(value)}" for key, value in params.items()]
-    handoff, here = env.run_dir(), Path.cwd()
-    folder = f"{grammar.RUN_DIR}={grammar.value(str(Handoff(handoff).output if handoff else here))}"
-    ours = [f"hydra/launcher={_plain_launcher()}", "hydra.mode=RUN", folder]
+    handoff, path = env.run_dir(), Path.cwd()
+    output = f"{grammar.RUN_DIR}={grammar.value(str(Handoff(handoff).output if handoff else path))}"
+    ours = [f"hydra/launcher={_plain_launcher()}", "hydra.mode=RUN", output, *_identity()]
     ours.append(f"++hydra.callbacks.hostler._target_={__name__}.ReturnKeeper")
     module = script.removeprefix("-m ")
     sys.argv = [script, *options, *given, *overrides, *ours]
-    sys.path.insert(0, str(here if module != script else Path(script).resolve().parent))
+    sys.path.insert(0, str(path if module != script else Path(script).resolve().parent))
     try:
         if module != script:
             runpy.run_module(module, run_name="__main__", alter_sys=True)
@@ -49,6 +53,12 @@ def run_script(script: str, options: list[str], overrides: list[str], **params: 
         if left.code not in (None, 0):
             raise
     return RETURNED[-1] if RETURNED else None
+
+
+def _identity() -> list[str]:
+    """The job's id and number, as a multirun has them: those of the run, which stay when jobs are added."""
+    run, *_ = env.handed_run()
+    return [f"hydra.job.id={grammar.value(run)}", f"hydra.job.num={index_of(run)}"] if run else []
 
 
 def _plain_launcher() -> str:

@@ -55,10 +55,11 @@ class HostlerCallback(Checkpoint):
                 beside.replace(self._path)
 
     def state_dict(self) -> dict[str, Any]:
-        return {"random": taken()}
+        return {"random": of_all_ranks(taken())}
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        self._random = state_dict["random"]
+        random = state_dict["random"]  # of each rank; earlier versions kept that of the first alone
+        self._random = random[self._run.rank % len(random)] if isinstance(random, list) else random
 
     def _log(self, trainer: Any) -> None:
         found = {**trainer.logged_metrics} if trainer.is_global_zero else {}
@@ -69,28 +70,39 @@ class HostlerCallback(Checkpoint):
             self._run.log(numbers, step=trainer.global_step)
 
 
+def of_all_ranks(state: dict[str, Any]) -> list[dict[str, Any]]:
+    """The states of all ranks, in their order: Lightning asks each, and keeps what the first one answers."""
+    from torch import distributed
+
+    if not (distributed.is_available() and distributed.is_initialized()):
+        return [state]
+    found: list[Any] = [None] * distributed.get_world_size()
+    distributed.all_gather_object(found, state)
+    return found
+
+
 # The shared random states as lists, numbers and tensors: what a library loads without unpickling code.
 
 
 def taken() -> dict[str, Any]:
-    found = dict(rng.snapshot())
-    version, numbers, gauss = found["python"]
-    found["python"] = [version, list(numbers), gauss]
-    if "numpy" in found:
-        name, keys, *rest = found["numpy"]
-        found["numpy"] = [str(name), [int(key) for key in keys], *map(_plain, rest)]
-    return found
+    record = dict(rng.snapshot())
+    version, numbers, gauss = record["python"]
+    record["python"] = [version, list(numbers), gauss]
+    if "numpy" in record:
+        name, keys, *rest = record["numpy"]
+        record["numpy"] = [str(name), [int(key) for key in keys], *map(_plain, rest)]
+    return record
 
 
 def put_back(state: dict[str, Any]) -> None:
     version, numbers, gauss = state["python"]
-    found = {**state, "python": (version, tuple(numbers), gauss)}
+    record = {**state, "python": (version, tuple(numbers), gauss)}
     if "numpy" in state:
         import numpy
 
         name, keys, *rest = state["numpy"]
-        found["numpy"] = (name, numpy.array(keys, dtype=numpy.uint32), *rest)
-    rng.put_back(found)
+        record["numpy"] = (name, numpy.array(keys, dtype=numpy.uint32), *rest)
+    rng.put_back(record)
 
 
 def _plain(value: Any) -> Any:

@@ -54,14 +54,14 @@ class HostlerCallback(TrainerCallback):
 
     def _newest(self) -> str | None:
         """The newest whole checkpoint; what is not whole is removed."""
-        found: dict[int, Path] = {}
+        paths: dict[int, Path] = {}
         for path in self._folder.glob(f"{PREFIX_CHECKPOINT_DIR}-*"):
             number = path.name.rpartition("-")[2]
             if number.isdigit() and _is_complete(path):
-                found[int(number)] = path
+                paths[int(number)] = path
             elif self._run.rank == 0:
                 shutil.rmtree(path, ignore_errors=True)
-        return str(found[max(found)]) if found else None
+        return str(paths[max(paths)]) if paths else None
 
 
 def _sizes(folder: Path) -> dict[str, int]:

@@ -8,6 +8,7 @@ point_file.py      the mapped file of points; survives SIGKILL
 media.py           texts, arrays and pictures that are logged
 loops.py           `epochs` and `steps`: loops that resume
 loader.py          the position inside a torch DataLoader
+loader_ahead.py    the same of a loader that Accelerate has prepared
 position.py        iterations done in each loop
 saving.py          options for when checkpoints are made
 signals.py         signals as stop requests

@@ -1,10 +1,10 @@
 """`python -m hostler.sdk.call [--result] FILE:FUNCTION [METRIC]`: one run of a function, by its parameters.
 
-The function gets them as keywords, or as one dict if it takes a single argument that is not a parameter. Its
-result is logged: a dict of numbers as it is, a number as METRIC. FILE is a Python file, a module of hostler,
-or the zip of a packed function (`fleet/function.py`), which is loaded only if it has the hash that is in the
-run's spec. With `--result` whatever it returned is kept for `hostler.Executor`: plain data in the run's end,
-or in a file if it is large.
+The function gets them by name or by place, as it takes them, or as one dict if it takes a single argument
+that is not a parameter. Its result is logged: a dict of numbers as it is, a number as METRIC. FILE is a file
+of Python, an installed module, or the zip of a packed function (`fleet/function.py`), which is loaded only if
+it has the hash that is in the run's spec. With `--result` whatever it returned is kept for
+`hostler.Executor`: plain data in the run's end, or in a file if it is large.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ import linecache
 import re
 import sys
 import traceback
+from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
 from numbers import Real
 from pathlib import Path
@@ -29,7 +30,7 @@ from hostler import env, settings
 from hostler.errors import DamagedError, MachineError, UsageError
 from hostler.records.run import handoff
 from hostler.records.run.handoff import Handoff
-from hostler.spec.plain_data import plain
+from hostler.spec.plain_data import least_size, plain
 
 PACKED = ".zip"
 KEEP = "--result"
@@ -66,44 +67,58 @@ def main(words: Sequence[str]) -> int:
 
 def _keep(folder: Handoff, name: str, result: Any) -> None:
     """Leave the result for the executor, beside what the function gave to `finish`."""
-    told = handoff.read(folder.finished) or {}
-    handoff.write(folder.finished, {**told, RETURNED: _returned(folder, name, result)})
+    record = handoff.read(folder.finished) or {}
+    handoff.write(folder.finished, {**record, RETURNED: _returned(folder, name, result)})
 
 
 def _returned(folder: Handoff, name: str, result: Any) -> dict[str, Any]:
-    try:
-        value = plain(result, "the result")
-    except ValueError as error:
-        return {"why": f"{name}(): {error}"}
-    text = json.dumps(value)
     sizes = settings.sizes()
-    if len(text) <= sizes.result_end:
+    size, text, value = least_size(result, sizes.result_max), "", None
+    if size <= sizes.result_max:
+        try:
+            value = plain(result, "the result")
+        except ValueError as error:
+            return {"why": f"{name}(): {error}"}
+        text = json.dumps(value)
+        size = len(text)
+    if size > sizes.result_max:
+        return {
+            "why": f"{name}() returned at least {size:,} bytes, and {sizes.result_max:,.0f} are kept at most"
+        }
+    if size <= sizes.result_end:
         return {"value": value}
-    if len(text) > sizes.result_max:
-        return {"why": f"{name}() returned {len(text):,} bytes, and at most {sizes.result_max:,.0f} are kept"}
     (folder.output / RESULT_FILE).write_text(text)
     return {"file": RESULT_FILE}
 
 
 def _function(place: str) -> Callable[..., Any]:
     path, _, name = place.rpartition(":")
-    if path.startswith("hostler."):
-        return getattr(importlib.import_module(path), name)  # type: ignore[no-any-return]
     file = Path(path).resolve()
     if file.suffix == PACKED:
         return _unpacked(file, name)
-    sys.path.insert(0, str(file.parent))
-    spec = importlib.util.spec_from_file_location(file.stem, file)
-    if spec is None or spec.loader is None:
-        raise UsageError(f"{path} is not a Python file")
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[file.stem] = module
-    spec.loader.exec_module(module)
-    found: Any = module
+    found: Any = _module(file) if file.suffix == ".py" else importlib.import_module(path)
     for part in name.split("."):
         found = getattr(found, part)
     function: Callable[..., Any] = found
     return function
+
+
+def _module(file: Path) -> Any:
+    """The module of a file; as part of its package, if it is in one, so that its relative imports work."""
+    sys.path.insert(0, str(file.parent))
+    root = file.parent
+    while (root / "__init__.py").is_file():
+        root = root.parent
+    if root != file.parent:
+        sys.path.insert(0, str(root))
+        return importlib.import_module(".".join(file.relative_to(root).with_suffix("").parts))
+    spec = importlib.util.spec_from_file_location(file.stem, file)
+    if spec is None or spec.loader is None:
+        raise UsageError(f"{file} is not a Python file")
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[file.stem] = module
+    spec.loader.exec_module(module)
+    return module
 
 
 def _unpacked(file: Path, name: str) -> Callable[..., Any]:
@@ -151,7 +166,29 @@ def _show(kind: type[BaseException], error: BaseException, trace: TracebackType 
 
 
 def _called(function: Callable[..., Any], params: Mapping[str, Any]) -> Any:
-    return function(dict(params)) if _takes_a_dict(function, params) else function(**params)
+    if _takes_a_dict(function, params):
+        return function(dict(params))
+    bound = _bound(function, params)
+    return function(*bound.args, **bound.kwargs)
+
+
+def _bound(function: Callable[..., Any], params: Mapping[str, Any]) -> inspect.BoundArguments:
+    """Parameters as the function takes them: by name, by place, or a list for `*values`. TypeError if it
+    does not take them."""
+    signature, rest = inspect.signature(function), dict(params)
+    given: dict[str, Any] = {}
+    others = values = ""
+    for name, taken in signature.parameters.items():
+        if taken.kind is taken.VAR_KEYWORD:
+            others = name
+        elif name in rest and (taken.kind is not taken.VAR_POSITIONAL or isinstance(rest[name], list)):
+            values = name if taken.kind is taken.VAR_POSITIONAL else values
+            given[name] = tuple(rest.pop(name)) if values == name else rest.pop(name)
+    bound = inspect.BoundArguments(signature, OrderedDict(given | ({others: rest} if others else {})))
+    if values:  # what stands before them has to be given, too
+        bound.apply_defaults()
+    signature.bind(*bound.args, **bound.kwargs, **({} if others else rest))
+    return bound
 
 
 def _takes_a_dict(function: Callable[..., Any], params: Mapping[str, Any]) -> bool:
@@ -164,7 +201,7 @@ def _refusal(function: Callable[..., Any], params: Mapping[str, Any]) -> str:
     """Why the function cannot be called with these parameters; '' if it can."""
     try:
         if not _takes_a_dict(function, params):
-            inspect.signature(function).bind(**params)
+            _bound(function, params)
     except TypeError as error:
         return str(error)
     return ""
@@ -183,13 +220,13 @@ def _name(function: Callable[..., Any]) -> str:
 
 def _metrics(result: Any, name: str) -> dict[str, float]:
     given = result if isinstance(result, Mapping) else {name: result}
-    found = {}
+    metrics = {}
     for key, value in given.items():
         with contextlib.suppress(TypeError, ValueError, RuntimeError, OverflowError):  # not one number
             one = value.item() if hasattr(value, "item") else value
             if isinstance(one, Real) and not isinstance(one, bool):
-                found[str(key)] = float(one)
-    return found
+                metrics[str(key)] = float(one)
+    return metrics
 
 
 if __name__ == "__main__":

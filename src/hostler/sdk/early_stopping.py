@@ -95,7 +95,7 @@ _newest: list[EarlyStopping] = []  # the one that was asked last
 
 def take_stopped() -> bool:
     """Whether the one that was asked last has said that it is time to stop. The next run asks another."""
-    asked = [one.stopped for one in _newest]
+    asked = [stopping.stopped for stopping in _newest]
     _newest.clear()
     return any(asked)
 

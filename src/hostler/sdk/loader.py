@@ -92,9 +92,12 @@ class LoaderPosition:
         self.iteration += 1
         if self._boundaries is not None:
             self._boundaries.begins(self)
-        counted = Counted(self, make, waiting)
+        counted = self.counted(make, waiting)
         self._current = weakref.ref(counted)
         return counted
+
+    def counted(self, make: Callable[[], Any], goes_on: Mapping[str, Any] | None) -> Counted:
+        return Counted(self, make, goes_on)
 
     def take_back(self) -> None:
         """A look at a batch before the first epoch was not the epoch that goes on."""
@@ -291,7 +294,7 @@ OBJECTS = 2000
 
 def own_generators(loader: Any) -> dict[str, Any]:
     """Generators that the loader, its sampler, its data set or what these hold keep for themselves."""
-    found: dict[str, Any] = {}
+    record: dict[str, Any] = {}
     names = ("generator", "sampler", "batch_sampler", "dataset", "collate_fn")
     pending = [(name, getattr(loader, name, None), 0) for name in names]
     seen: set[int] = set()
@@ -301,10 +304,10 @@ def own_generators(loader: Any) -> dict[str, Any]:
             continue
         seen.add(id(value))
         if rng.is_generator(value):
-            found[path] = value
+            record[path] = value
         elif depth < DEPTH:
             pending += [(f"{path}.{key}", item, depth + 1) for key, item in _held(value)]
-    return found
+    return record
 
 
 def _held(value: Any) -> list[tuple[str, Any]]:

@@ -100,17 +100,17 @@ def _kept(path: Path) -> Path:
 
 def _pass_on_stops(client: Any) -> list[int]:
     """SIGTERM goes to the kernel, whose script saves and leaves; the list has it from then on."""
-    came: list[int] = []
+    pass_on_stops: list[int] = []
 
     def stop(number: int, frame: Any) -> None:
-        came.append(number)
+        pass_on_stops.append(number)
         process = getattr(getattr(client.km, "provisioner", None), "process", None)
         if process is None:
             raise SystemExit(128 + number)
         os.kill(process.pid, signal.SIGTERM)
 
     signal.signal(signal.SIGTERM, stop)
-    return came
+    return pass_on_stops
 
 
 if __name__ == "__main__":

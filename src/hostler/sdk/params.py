@@ -81,13 +81,13 @@ def defaults(given: Any) -> dict[str, Any]:
     """The defaults of a dataclass's fields; {} for anything else."""
     if not dataclasses.is_dataclass(given):
         return {}
-    found = {}
-    for one in dataclasses.fields(given):
-        if one.default is not dataclasses.MISSING:
-            found[one.name] = one.default
-        elif one.default_factory is not dataclasses.MISSING:
-            found[one.name] = one.default_factory()
-    return kept(Params(found))
+    record = {}
+    for field in dataclasses.fields(given):
+        if field.default is not dataclasses.MISSING:
+            record[field.name] = field.default
+        elif field.default_factory is not dataclasses.MISSING:
+            record[field.name] = field.default_factory()
+    return kept(Params(record))
 
 
 def kept(params: Mapping[str, Any]) -> dict[str, Any]:

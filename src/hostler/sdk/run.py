@@ -218,6 +218,11 @@ class Run:
         """For the Manager: other weights than the best ones are what is left of the run."""
         self._keeper.forget_kept(metric)
 
+    def _saves_inside(self, steps: int) -> None:
+        """A checkpoint that is due at the end of an epoch waits for so many steps of the next: a device that
+        works ahead of the program has something to do while the state is gathered."""
+        self._keeper.put_off = steps
+
     def _ends_early(self) -> None:
         """Early stopping ends the training: the run is done, and says so."""
         if self.rank:
@@ -346,13 +351,13 @@ class Run:
         import traceback  # only for a run that failed
 
         text = "".join(traceback.format_exception(type(error), error, error.__traceback__))
-        kind, said = type(error), str(error).strip().splitlines()
+        kind, lines = type(error), str(error).strip().splitlines()
         name = (
             kind.__qualname__
             if kind.__module__ in ("builtins", "__main__")
             else f"{kind.__module__}.{kind.__qualname__}"
         )
-        return Left(FAILED, reason, f"{name}: {said[0]}" if said else name, text)
+        return Left(FAILED, reason, f"{name}: {lines[0]}" if lines else name, text)
 
     def _between_batches(self) -> None:
         """Act on a tracked loader's boundary, unless a loop around it would begin anew after a restart."""

@@ -83,8 +83,8 @@ class Common(Signals):
 def seats() -> list[SharedRun]:
     """The slots of this process, by run; empty unless several runs share it."""
     path = env.seats()
-    found = handoff.read(path) if path is not None else None
-    rows: Sequence[Mapping[str, Any]] = (found or {}).get("seats", ())
+    record = handoff.read(path) if path is not None else None
+    rows: Sequence[Mapping[str, Any]] = (record or {}).get("seats", ())
     if not rows:
         return []
     before = len(rows[0]["argv"]) - len(sys.argv[1:])  # words that started this process: an interpreter's
@@ -94,8 +94,8 @@ def seats() -> list[SharedRun]:
 def limit() -> int | None:
     """The largest number of runs known to fit together; None if unknown."""
     path = env.seats()
-    found = (handoff.read(path) if path is not None else None) or {}
-    return int(found["limit"]) if found.get("limit") else None
+    record = (handoff.read(path) if path is not None else None) or {}
+    return int(record["limit"]) if record.get("limit") else None
 
 
 def _seat(row: Mapping[str, Any], before: int, data: str) -> SharedRun:

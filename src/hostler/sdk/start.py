@@ -101,7 +101,9 @@ def _join(home: HandedHome, given: Any, wish: Wish) -> Params:
     params = collect(given, home.params())
     facts: dict[str, Any] = {"params": kept(params), "defaults": defaults(given)}
     if wish.trackers:
-        facts["trackers"] = [{"kind": one.kind, "options": dict(one.options)} for one in wish.trackers]
+        facts["trackers"] = [
+            {"kind": tracker.kind, "options": dict(tracker.options)} for tracker in wish.trackers
+        ]
     home.join(name=wish.name, tags=list(wish.tags), notes=wish.notes, **facts)
     return params
 

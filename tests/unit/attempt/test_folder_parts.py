@@ -127,7 +127,7 @@ def test_file_with_other_bytes_makes_a_unit_rewritten() -> None:
     assert folder_parts.was_rewritten(tree("epoch-3.pt"), TreeScan((row("epoch-3.pt", mtime=2),)))
 
 
-def test_declared_unit_is_complete_with_its_mark_and_all_files_it_names() -> None:
+def test_declared_unit_is_complete_with_its_mark_and_named_files() -> None:
     whole = tree("trainer/checkpoint-5/model.pt", "trainer/checkpoint-5/done")
     assert names(folder_parts.parts(whole, DECLARED).declared) == names(whole)
     half = folder_parts.parts(whole, DECLARED, manifest=lambda mark: {"model.pt": 10, "optimizer.pt": 10})

@@ -13,7 +13,7 @@ from hostler.attempt.folder import copy_file
 from hostler.attempt.folder_watch import FolderWatch
 from hostler.attempt.rest import Clocks
 from hostler.attempt.saver import NotWhole, Saver, Target
-from hostler.errors import Fenced
+from hostler.errors import Fenced, StoreUnreachable
 from hostler.records.checkpoint import checkpoints
 from hostler.records.checkpoint.saved_folder import Mark
 from hostler.records.checkpoint.tree import scan
@@ -152,6 +152,49 @@ def test_retention_keeps_two_and_what_is_marked(folder: Path) -> None:
         if checkpoints.read(scene.store, "0000000-r", place).record.get("kept")
     ]
     assert kept == [6, 3] and scene.steps() == [6, 5, 3]
+
+
+def test_checkpoints_that_could_not_be_deleted_go_later(folder: Path) -> None:
+    def refuse(operation: str, key: str) -> None:
+        if operation == "delete":
+            raise StoreUnreachable("no answer")
+
+    scene = Scene(folder, keep=1)
+    scene.write("a", "1", at=1051.0)
+    assert scene.tick(1061.0) == [1]
+    scene.store.before = refuse
+    scene.write("a", "2", at=1112.0)
+    scene.now = 1122.0
+    assert scene.saver.try_tick() and scene.steps() == [2, 1]
+    with pytest.raises(StoreUnreachable):  # whoever delivers asks again
+        scene.saver.final(trusted=True)
+    scene.store.before = None
+    assert scene.saver.final(trusted=True) is None
+    assert scene.steps() == [2]
+
+
+def test_failing_deletions_hold_up_no_save_and_are_said_once(folder: Path) -> None:
+    deletions: list[float] = []
+
+    def refuse(operation: str, key: str) -> None:
+        if operation == "delete":
+            deletions.append(scene.now)
+            raise StoreUnreachable("no answer")
+
+    scene = Scene(folder, keep=1)
+    scene.write("a", "1", at=1051.0)
+    scene.tick(1061.0)
+    scene.store.before = refuse
+    scene.write("a", "2", at=1112.0)
+    for now in range(1122, 1182):
+        scene.now = float(now)
+        assert scene.saver.try_tick()
+    assert deletions == [1122.0, 1137.0, 1152.0, 1167.0]
+    assert scene.said == ["replaced checkpoints not deleted, will try again: no answer"]
+    scene.write("a", "3", at=1179.0)
+    assert scene.tick(1182.0) == [3, 2, 1], "sixty seconds after the last save"
+    scene.store.before = None
+    assert scene.tick(1197.0) == [3]
 
 
 def test_moved_is_when_the_folder_last_changed(folder: Path) -> None:

@@ -64,7 +64,7 @@ def test_newest_two_units_are_kept_after_a_kill(scene: Scene) -> None:
     assert scene.killed() == {"ckpt_18.pt": "18"}
 
 
-def test_unit_written_to_after_a_later_one_began_is_not_complete(scene: Scene) -> None:
+def test_unit_written_after_a_later_one_began_is_not_complete(scene: Scene) -> None:
     scene.write("ckpt_1.pt", "1")
     scene.now += 0.3
     scene.write("ckpt_2.pt", "2")
@@ -116,7 +116,7 @@ def test_best_that_is_half_written_is_kept_as_it_was(scene: Scene) -> None:
     assert scene.killed() == {"last.pt": "2", "best.pt": "1"}
 
 
-def test_torn_best_beside_a_declared_file_is_kept_as_it_was(tmp_path: Path) -> None:
+def test_torn_best_beside_a_declared_file_is_kept_unchanged(tmp_path: Path) -> None:
     scene = Scene(tmp_path, Declared(("lightning.ckpt",)))
     scene.write("lightning.ckpt", "1")
     scene.write("best.pt", "1")
@@ -166,7 +166,7 @@ def test_advice_for_two_files_replaced_in_turn_is_one_file(scene: Scene) -> None
     assert "save them in one file" in said and "checkpoint-20.pt" in said
 
 
-def test_file_replaced_by_rename_beside_one_rewritten_is_not_taken_alone(scene: Scene) -> None:
+def test_renamed_file_beside_a_rewritten_one_is_not_taken_alone(scene: Scene) -> None:
     for n in range(40):
         scene.replace("model.pt", str(n))
         scene.write("state.json", str(n))

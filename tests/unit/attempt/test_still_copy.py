@@ -195,17 +195,53 @@ def test_restored_pair_is_not_taken_between_its_first_two_writes(tmp_path: Path)
     assert scene.killed() == {}
 
 
-def test_files_that_rest_are_never_copied_twice(scene: Often) -> None:
-    scene.saves(lambda n: scene.write("model.pt", str(n)), 10, gap=3.0)
-    assert not scene.folder.with_name("still").exists()
+def test_files_at_rest_are_released_once_the_store_has_them(scene: Often) -> None:
+    scene.saves(lambda n: scene.write("model.pt", str(n)), 1, gap=30.0)
+    assert scene.saved() == {"model.pt": "1"} and not scene.folder.with_name("still").exists()
 
 
-def test_copies_are_removed_once_the_files_rest(scene: Often) -> None:
+def test_files_at_rest_replace_the_copies_from_between_saves(scene: Often) -> None:
     scene.saves(lambda n: scene.write("model.pt", str(n)), 10)
     assert len(list(scene.folder.with_name("still").iterdir())) == 2
     scene.looks(SETTLE + 0.2)
-    assert not list(scene.folder.with_name("still").iterdir())
+    [held] = scene.folder.with_name("still").iterdir()
+    assert (held / "model.pt").read_text() == "10"
     assert scene.killed() == {"model.pt": "10"}
+
+
+@pytest.mark.parametrize("habit", [habit for habit in HABITS if habit != "top k"])
+@pytest.mark.parametrize("with_worker", [True, False])
+def test_slow_save_survives_a_kill_inside_the_next(scene: Often, habit: str, with_worker: bool) -> None:
+    """Each rests, and the store takes one only every five minutes."""
+    scene.saves(lambda n: HABITS[habit](scene, n), 8, gap=3.0)
+    HABITS[habit](scene, 9)
+    if with_worker:
+        scene.steady = False
+        scene.saver = scene.begin(2, dict(scene.noted))
+    assert newest(habit, scene.killed()) == 8
+
+
+def test_large_file_is_held_by_link_until_renamed_over(tmp_path: Path) -> None:
+    scene = Often(tmp_path, still_max=10)
+    scene.saves(lambda n: scene.replace("model.pt", f"{n:020d}"), 8, gap=3.0)
+    scene.replace("model.pt", "torn")
+    assert scene.killed() == {"model.pt": f"{8:020d}"}
+
+
+def test_large_file_rewritten_in_place_is_not_the_held_one(tmp_path: Path) -> None:
+    scene = Often(tmp_path, still_max=10)
+    scene.saves(lambda n: scene.write("model.pt", f"{n:020d}"), 8, gap=3.0)
+    scene.write("model.pt", "torn")
+    assert scene.killed() == {"model.pt": f"{1:020d}"}, "as the store has it"
+
+
+def test_file_at_rest_that_is_kept_open_is_not_held(scene: Often) -> None:
+    scene.saves(lambda n: scene.write("model.pt", str(n)), 2, gap=3.0)
+    with open(scene.folder / "model.pt", "r+b"):
+        scene.write("model.pt", "3")
+        scene.looks(3.0)
+        held = [path.read_text() for path in scene.folder.with_name("still").rglob("model.pt")]
+    assert "3" not in held
 
 
 def test_folder_above_the_limit_is_left_to_its_rest(tmp_path: Path) -> None:

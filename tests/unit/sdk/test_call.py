@@ -71,6 +71,33 @@ def test_result_that_is_not_a_number_is_not_logged(result: Any) -> None:
     assert call._metrics(result, "score") == {}
 
 
+def taken(first: int, /, second: int = 2, *more: int, key: int = 0, **others: int) -> list[Any]:
+    return [first, second, more, key, others]
+
+
+@pytest.mark.parametrize(
+    ("params", "result"),
+    [
+        ({"first": 1}, [1, 2, (), 0, {}]),
+        ({"first": 1, "second": 3, "more": [4, 5], "key": 6}, [1, 3, (4, 5), 6, {}]),
+        ({"first": 1, "x": 7}, [1, 2, (), 0, {"x": 7}]),
+        ({"first": 1, "more": [3]}, [1, 2, (3,), 0, {}]),
+        ({"first": 1, "more": "3"}, [1, 2, (), 0, {"more": "3"}]),
+    ],
+)
+def test_parameters_reach_a_function_by_name_and_place(params: dict[str, Any], result: list[Any]) -> None:
+    assert call._called(taken, params) == result and not call._refusal(taken, params)
+
+
+def test_parameters_that_a_function_cannot_take_are_said() -> None:
+    assert "missing a required argument: 'first'" in call._refusal(taken, {"more": [1]})
+    assert "unexpected keyword argument 'x'" in call._refusal(lambda lr: lr, {"lr": 1, "x": 2})
+
+
+def test_function_of_an_installed_module_is_found_by_its_name() -> None:
+    assert call._function("statistics:mean")([1, 2, 3]) == 2
+
+
 def test_array_is_not_logged_and_its_scalar_is() -> None:
     numpy = pytest.importorskip("numpy")
     assert call._metrics({"all": numpy.arange(3), "one": numpy.float32(0.5)}, "score") == {"one": 0.5}

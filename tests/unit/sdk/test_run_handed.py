@@ -389,3 +389,21 @@ def test_value_a_script_remembers_returns_such_as_a_trackers_id(
     handed.again("second")
     with start() as run:
         assert run.memory == {"tracker": {"id": "x7", 3: (1, b"k")}}
+
+
+@pytest.mark.parametrize(("put_off", "wanted"), [(0, [4, 8, 12]), (2, [6, 10]), (9, [8])])
+def test_checkpoint_of_an_epoch_waits_for_steps_of_the_next(
+    handed: Any, counter: Any, start: Any, put_off: int, wanted: list[int]
+) -> None:
+    with start() as run:
+        saved, real = list[int](), run._keeper.save
+
+        def save(*given: Any, **words: Any) -> None:
+            saved.append(counter.n)
+            real(*given, **{**words, "wait": True})
+            run._keeper._cost = 0.0
+
+        run._keeper.save = save
+        run._saves_inside(put_off)
+        train(run, counter)
+        assert saved == wanted

@@ -12,6 +12,7 @@ from hostler import env
 from hostler.errors import StoreError
 from hostler.frozen import dataclass
 from hostler.records import project as projects
+from hostler.records.packs.packed_store import open_store
 from hostler.records.sweep import sweeps
 from hostler.sdk.alone.choose import Chooser
 from hostler.sdk.alone.draft import Ground, draft
@@ -19,7 +20,7 @@ from hostler.sdk.alone.home import AloneHome, settle_in
 from hostler.sdk.params import refuse_changed
 from hostler.spec.job import Checkpointing, Job
 from hostler.spec.tracking import Tracking
-from hostler.store import Store, open_store
+from hostler.store import Store
 from hostler.store.registry import check
 
 

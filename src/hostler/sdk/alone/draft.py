@@ -55,7 +55,7 @@ def draft(
         checkpoint=ground.checkpoint,
         tags=tuple(dict.fromkeys([*ground.tags, *tags])),
         notes=notes,
-        trackers=tuple({one.kind: one for one in (*ground.trackers, *trackers)}.values()),
+        trackers=tuple({tracking.kind: tracking for tracking in (*ground.trackers, *trackers)}.values()),
         by_hand=True,
         runs=(dict(params),),
     )

@@ -74,14 +74,14 @@ def places(metrics: Iterable[str]) -> dict[str, str]:
 def forget_later(folder: Path, best: Mapping[str, Best]) -> None:
     """A run goes on from where these were the best: what came after them comes again, or is not so."""
     for metric, place in places(best).items():
-        there, named = saved_folder.committed(folder / place), Mark(best[metric].number)
-        for mark in there if named in there else ():
+        marks, named = saved_folder.committed(folder / place), Mark(best[metric].number)
+        for mark in marks if named in marks else ():
             if mark > named:
                 saved_folder.remove(folder / place, mark)
 
 
 def there(folder: Path, best: Mapping[str, Best]) -> list[Best]:
-    """Those whose states are in the folder."""
+    """Bests whose states are in the folder."""
     return [
         best[metric]
         for metric, place in places(best).items()
@@ -101,9 +101,9 @@ def show(folder: Path, best: Mapping[str, Best], target: Path) -> Sequence[Best]
     the newest one stands in for them."""
     missing = []
     for metric, place in places(best).items():
-        there, named = saved_folder.committed(folder / place), Mark(best[metric].number)
-        if best[metric].value is not None and there:
+        marks, named = saved_folder.committed(folder / place), Mark(best[metric].number)
+        if best[metric].value is not None and marks:
             shutil.rmtree(target / place, ignore_errors=True)
-            shutil.copytree(folder / place / (named if named in there else there[0]).name, target / place)
-            missing += [] if named in there else [best[metric]]
+            shutil.copytree(folder / place / (named if named in marks else marks[0]).name, target / place)
+            missing += [] if named in marks else [best[metric]]
     return missing

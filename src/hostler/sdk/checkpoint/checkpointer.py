@@ -202,8 +202,8 @@ class Checkpointer:
         if self._failed is not None:
             self._writer.give(self._failed)
             self.wait()
-        for one in self._tracked.values():
-            one.close()
+        for tracked_object in self._tracked.values():
+            tracked_object.close()
         self._safe.close()
         self._tracked, self._part = {}, None
         self._memory, self._second = HostMemory(), HostMemory()
@@ -216,7 +216,7 @@ class Checkpointer:
         taken = self._take(state, memory)
         if taken is None:
             return None
-        lost = [str(one) for one in taken.captured.lost]
+        lost = [str(unsavable) for unsavable in taken.captured.lost]
         return _PendingSave(mark, taken, {**facts, "lost": lost}, self._clock() - begun, memory)
 
     def _take(self, state: Mapping[str, Any], memory: HostMemory) -> StateCopy | None:
@@ -282,9 +282,9 @@ class Checkpointer:
         if name not in self._part.tree["objects"]:
             self._warn(f"the checkpoint does not contain {name}: it keeps its current state")
             return
-        one = self._tracked[name]
+        tracked_object = self._tracked[name]
         made = self._part.tree["objects"][name]
-        one.load(rebuild(made, self._part.tensors, share=one.copies))
+        tracked_object.load(rebuild(made, self._part.tensors, share=tracked_object.copies))
 
     def _rebuilt(self, section: str) -> Any:
         return rebuild(self._part.tree[section], self._part.tensors) if self._part else {}
@@ -317,7 +317,9 @@ class SafePoints:
         self._hooks: list[Any] = []
 
     def watch(self, value: Any) -> None:
-        """An optimiser tells when it steps."""
+        """An optimiser tells when it steps; where it wraps another, as Accelerate's does, that one tells."""
+        if hasattr(value, "register_step_post_hook") and not hasattr(value, "_optimizer_step_post_hooks"):
+            value = getattr(value, "optimizer", None)
         hook = getattr(value, "register_step_post_hook", None)
         if callable(hook):
             self._steps = 0
@@ -341,6 +343,8 @@ class SafePoints:
         again = not self._epochs and self._first is not None and self._first[0] == position.name
         if self._first is None or again:
             self._first = position.name, position.iteration
+            if self._steps is not None:  # one of the last epoch's last batch says nothing of this first batch
+                self._steps = 0
 
     def between(self, position: LoaderPosition) -> None:
         """A loader is about to give its next batch."""

@@ -35,12 +35,12 @@ def choose(cost: Cost, *, between: float, least: float, most: float) -> Interval
     best = sqrt(2 * felt * between)
     seconds = min(most, max(least, IDLE * (cost.waits + cost.writes), best))
     share = felt / seconds * 100
-    said = (
+    text = (
         f"a checkpoint every {_seconds(seconds)}: each costs the loop {_seconds(felt)} "
         f"({share:.2g} % of the time) and takes {_seconds(cost.writes)} to write; "
         f"a preemption would lose {_seconds(seconds / 2)} of work on average"
     )
-    return IntervalChoice(seconds, said)
+    return IntervalChoice(seconds, text)
 
 
 def _seconds(value: float) -> str:

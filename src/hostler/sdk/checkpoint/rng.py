@@ -18,18 +18,18 @@ Snapshot = Mapping[str, Any]
 
 def snapshot() -> Snapshot:
     """The state of every shared generator."""
-    found: dict[str, Any] = {"python": random.getstate()}
+    record: dict[str, Any] = {"python": random.getstate()}
     np: Any = _numpy()
     if np is not None:
-        found["numpy"] = np.random.get_state()
+        record["numpy"] = np.random.get_state()
     torch = torch_state.module()
     if torch is not None:
-        found["torch"] = torch.get_rng_state()
+        record["torch"] = torch.get_rng_state()
         if torch.cuda.is_available() and torch.cuda.is_initialized():
-            found["cuda"] = torch.cuda.get_rng_state_all()
+            record["cuda"] = torch.cuda.get_rng_state_all()
         if torch.backends.mps.is_available():
-            found["mps"] = torch.mps.get_rng_state()
-    return found
+            record["mps"] = torch.mps.get_rng_state()
+    return record
 
 
 def put_back(state: Snapshot) -> list[str]:
@@ -77,8 +77,8 @@ def set_state(generator: Any, state: Any) -> None:
 
 
 def _numpy() -> Any:
-    found = sys.modules.get("numpy")
-    return found if found is not None and hasattr(found, "random") else None
+    module = sys.modules.get("numpy")
+    return module if module is not None and hasattr(module, "random") else None
 
 
 def _put_back_cuda(torch: Any, states: list[Any]) -> list[str]:

@@ -54,6 +54,8 @@ class TrackedState:
         self._bests: Bests | None = None
         self._lock = threading.RLock()
         self._saved, self._cost = float("-inf"), 0.0
+        self.put_off = 0  # steps of the next epoch before one that is due at the end of an epoch
+        self._later: int | None = None  # so many iterations must be done by then
         self.position = Position()
         self.best: dict[str, Best] = {}
         self._noted: dict[str, dict[str, Any]] = {}  # best states that are kept, as the worker knows of them
@@ -64,24 +66,24 @@ class TrackedState:
         """Go on from the newest whole checkpoint in the folder, if there is one."""
         if not self._folder.is_dir() or not os.listdir(self._folder):
             return
-        found = self._checkpointer.restore()
-        if found is None:
+        restored = self._checkpointer.restore()
+        if restored is None:
             return
-        refuse_changed(found.state.get("params", {}), self._params, allowed, self._home.run)
-        self.position.load(found.state["position"])
-        self._beginnings.load(found.state["beginnings"])
-        self.memory.update(found.state["memory"])
-        self.best.update(load(found.state.get("best", {})))
+        refuse_changed(restored.state.get("params", {}), self._params, allowed, self._home.run)
+        self.position.load(restored.state["position"])
+        self._beginnings.load(restored.state["beginnings"])
+        self.memory.update(restored.state["memory"])
+        self.best.update(load(restored.state.get("best", {})))
         if self._rank == 0 and (self._folder / BEST).is_dir():
             from hostler.sdk.checkpoint.bests import forget_later, there  # only where there is one
 
             forget_later(self._folder / BEST, self.best)
             for best in there(self._folder / BEST, self.best):
                 self.note_kept(best)
-        self.resumed, self.finished = True, found.finished is not None
+        self.resumed, self.finished = True, restored.finished is not None
         done = "it had already finished, and is not trained again" if self.finished else ""
         if self._rank == 0:
-            place = found.state.get("place") or self.place
+            place = restored.state.get("place") or self.place
             self._say(f"{self._home.run} goes on from {place}{': ' + done if done else ''}")
 
     def begin_anew(self) -> None:
@@ -143,6 +145,16 @@ class TrackedState:
     def due(self, kind: str) -> bool:
         if not self.saves:
             return False
+        if self._later is not None:
+            return kind == EPOCH or self.position.ticks >= self._later
+        if not self._is_due(kind):
+            return False
+        if kind == EPOCH and self.put_off:
+            self._later = self.position.ticks + self.put_off
+            return False
+        return True
+
+    def _is_due(self, kind: str) -> bool:
         if self._checkpointer.due(self.position.now):
             return True
         if kind != EPOCH or not self._each_epoch:
@@ -151,7 +163,7 @@ class TrackedState:
         return rested and self._checkpointer.wait(0)
 
     def save(self, points: int, *, finished: Mapping[str, Any] | None = None, wait: bool = False) -> None:
-        begun, self._asked = self._clock(), True
+        begun, self._asked, self._later = self._clock(), True, None
         step = self.position.now
         if self._ranks > 1:  # the same on all ranks, whatever each of them has saved before
             step = self.position.ticks + (finished is not None)
@@ -264,10 +276,10 @@ class TrackedState:
     def _show_best(self) -> None:
         from hostler.sdk.checkpoint.bests import show  # only where there is one
 
-        for one in show(self._folder / BEST, self.best, self._home.folder.output / BEST):
-            self.forget_kept(one.metric)
+        for best in show(self._folder / BEST, self.best, self._home.folder.output / BEST):
+            self.forget_kept(best.metric)
             self._say(
-                f"the state at the best {one.metric} ({one.value:g}, step {one.step}) is lost: "
+                f"the state at the best {best.metric} ({best.value:g}, step {best.step}) is lost: "
                 f"{BEST} has another one"
             )
 

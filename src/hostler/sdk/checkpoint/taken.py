@@ -35,7 +35,7 @@ def take(memory: HostMemory, objects: Mapping[str, TrackedObject], state: Mappin
     capture = Capture()
     capture.add("rng", rng.snapshot(), under=("rng",))
     capture.add("state", state, under=("run",))
-    capture.add("objects", {name: one.state() for name, one in objects.items()})
+    capture.add("objects", {name: tracked_object.state() for name, tracked_object in objects.items()})
     captured = capture.close()
     data = memory.take(captured.plan.size, _kind(captured))
     return StateCopy(captured, data, copy(captured.plan, data))
@@ -45,7 +45,7 @@ def prepare(memory: HostMemory, objects: Mapping[str, TrackedObject]) -> None:
     """Have memory ready for what `take` will need, beside the loop."""
     capture = Capture()
     capture.add("rng", rng.snapshot(), under=("rng",))
-    capture.add("objects", {name: one.state() for name, one in objects.items()})
+    capture.add("objects", {name: tracked_object.state() for name, tracked_object in objects.items()})
     captured = capture.close()
     memory.warm(captured.plan.size, _kind(captured))
 

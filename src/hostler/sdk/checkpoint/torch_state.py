@@ -169,10 +169,10 @@ class TorchValues:
         return self._memo[key]
 
     def _whole(self, made: Mapping[str, Any]) -> Any:
-        found = self._tensors[made["name"]]
+        tensor = self._tensors[made["name"]]
         native = {value: key for key, value in NAMES.items()}
-        dtype = getattr(self._torch, made.get("dtype") or native[found.dtype])
-        return self._placed(self._bytes(found), made).view(dtype).reshape(made.get("shape", found.shape))
+        dtype = getattr(self._torch, made.get("dtype") or native[tensor.dtype])
+        return self._placed(self._bytes(tensor), made).view(dtype).reshape(made.get("shape", tensor.shape))
 
     def _view(self, made: Mapping[str, Any]) -> Any:
         torch, view = self._torch, made["view"]

@@ -1,6 +1,7 @@
 """A tracked object: takes its state for a checkpoint, and gives it back.
 
-Anything with `state_dict` and `load_state_dict`; random generators; a plain DataLoader (`loader.py`). A state
+Anything with `state_dict` and `load_state_dict`; random generators; a plain DataLoader (`loader.py`), or
+one that Accelerate has prepared (`loader_ahead.py`). A state
 that does not fit says which keys are missing, which are too many, and which have another shape.
 """
 
@@ -10,7 +11,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, Protocol
 
 from hostler.errors import UsageError
-from hostler.sdk import loader
+from hostler.sdk import loader, loader_ahead
 from hostler.sdk.checkpoint import rng, torch_state
 from hostler.sdk.loader import Boundaries, LoaderPosition
 
@@ -36,6 +37,9 @@ def tracked(name: str, value: Any, boundaries: Boundaries, resumed: Callable[[],
         )
     if rng.is_generator(value):
         return _Generator(value)
+    if loader_ahead.is_ahead(value):
+        known = loader.position_of(value)
+        return _Borrowed(known) if known else loader_ahead.AheadPosition(name, value, boundaries, resumed)
     if callable(getattr(value, "state_dict", None)) and callable(getattr(value, "load_state_dict", None)):
         return _Stateful(name, value)
     if loader.is_loader(value):
@@ -92,9 +96,9 @@ class _Stateful:
 
     def load(self, state: Any) -> None:
         if self.copies:
-            said = differences(self._value.state_dict(), state)
-            if said:
-                raise self._other(said)
+            text = differences(self._value.state_dict(), state)
+            if text:
+                raise self._other(text)
         try:
             self._value.load_state_dict(state)
         except (ValueError, KeyError, RuntimeError, TypeError, AttributeError) as error:

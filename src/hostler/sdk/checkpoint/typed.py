@@ -138,8 +138,8 @@ def decode(made: Json, known: Known | None = None) -> Any:
     try:
         return _decoded(made, known)
     except (KeyError, TypeError, ValueError, AttributeError, OverflowError, RecursionError) as error:
-        said = (str(error).splitlines() or [type(error).__name__])[0]
-        raise DamagedError(f"a value cannot be read: {said[:200]}") from error
+        text = (str(error).splitlines() or [type(error).__name__])[0]
+        raise DamagedError(f"a value cannot be read: {text[:200]}") from error
 
 
 def _decoded(made: Json, known: Known | None) -> Any:

@@ -130,7 +130,7 @@ def _shape(optimizer: Any) -> str:
 
 def _living(kind: Any) -> Iterator[Any]:
     """All objects of a kind, by type alone: asking the objects themselves may run code of theirs."""
-    return iter([one for one in gc.get_objects() if issubclass(type(one), kind)])
+    return iter([held for held in gc.get_objects() if issubclass(type(held), kind)])
 
 
 # Weights as one file that the tools of their library read: torch's own, or an archive of arrays, or JSON.

@@ -74,8 +74,8 @@ class FolderBoard:
         self._path(name).unlink(missing_ok=True)
 
     def alive(self, name: str) -> bool:
-        found = handoff.read(self._path(name))
-        return found is not None and holder.is_gone(found) is False
+        record = handoff.read(self._path(name))
+        return record is not None and holder.is_gone(record) is False
 
     def _path(self, name: str) -> Path:
         return self._folder / f"{name}.json"

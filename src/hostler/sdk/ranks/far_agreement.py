@@ -54,9 +54,9 @@ class FarAgreement:
         with self._lock:
             self._tick = tick
             due = [number for number, agreed in self._offers.items() if agreed.at <= tick]
-            found = [self._offers.pop(number) for number in due]
+            agreeds = [self._offers.pop(number) for number in due]
             self._turn = due[-1] if due else self._turn
-            return found[-1] if found else None
+            return agreeds[-1] if agreeds else None
 
     def met(self, tick: int, agreed: Agreed) -> bool:
         """Whether all save at this iteration: all have taken it, and are there."""
@@ -126,7 +126,7 @@ class FarAgreement:
                 self._take_back(number)
                 break
             self._pause(LOOK)
-        for old in [one for one in list(self._outcomes) if one < number]:
+        for old in [outcome for outcome in list(self._outcomes) if outcome < number]:
             del self._outcomes[old]
         return self._outcomes.get(number, False)
 

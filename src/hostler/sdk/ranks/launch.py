@@ -73,15 +73,15 @@ def launched(count: int) -> int:
 
 def started(count: int) -> list[subprocess.Popen[bytes]]:
     """The ranks, each with the variables that torchrun would give it."""
-    port, command, found = _free_port(), _command(), list[subprocess.Popen[bytes]]()
+    port, command, processes = _free_port(), _command(), list[subprocess.Popen[bytes]]()
     try:
         for rank in range(count):
             own = variables(rank, count, port)
-            found.append(subprocess.Popen(command, env={**env.inherited(), **own}))
+            processes.append(subprocess.Popen(command, env={**env.inherited(), **own}))
     except OSError as error:
-        _end(found)
+        _end(processes)
         raise MachineError(f"{command[0]}: {error.strerror}", hint="multi_gpu: false starts none") from None
-    return found
+    return processes
 
 
 def variables(rank: int, count: int, port: int) -> dict[str, str]:
@@ -122,7 +122,7 @@ def _free_port() -> int:
 def _first_failed(ranks: Started) -> int | None:
     """The rank that failed first; None if all have ended well."""
     while True:
-        codes = [one.poll() for one in ranks]
+        codes = [process.poll() for process in ranks]
         failed = next((rank for rank, code in enumerate(codes) if code), None)
         if failed is not None or None not in codes:
             return failed
@@ -131,13 +131,13 @@ def _first_failed(ranks: Started) -> int | None:
 
 def _end(ranks: Started) -> None:
     """End those that are left: SIGTERM, and after a while SIGKILL."""
-    left = [one for one in ranks if one.poll() is None]
-    for one in left:
-        one.terminate()
+    processes = [rank for rank in ranks if rank.poll() is None]
+    for process in processes:
+        process.terminate()
     deadline = time.monotonic() + PATIENCE
-    while any(one.poll() is None for one in left) and time.monotonic() < deadline:
+    while any(one.poll() is None for one in processes) and time.monotonic() < deadline:
         time.sleep(LOOK)
-    for one in left:
-        if one.poll() is None:
-            one.kill()
-        one.wait()
+    for process in processes:
+        if process.poll() is None:
+            process.kill()
+        process.wait()

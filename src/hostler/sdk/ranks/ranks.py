@@ -48,14 +48,14 @@ class Ranks:
 
     def follow(self, number: int) -> HandedHome:
         """Another rank, by hand: it lives in the folder of the run that rank 0 of this launch has."""
-        found: dict[str, Any] | None = self._wait(lambda: _alive(_launch(number)))
-        if found is None:
+        record: dict[str, Any] | None = self._wait(lambda: _alive(_launch(number)))
+        if record is None:
             raise UsageError(
                 f"rank {self.rank} did not find rank 0's run on this machine",
                 hint="start all ranks on one machine, or use hostler run, which starts them anywhere",
             )
-        run, sweep, attempt = found["of"]
-        return HandedHome(Path(found["folder"]), (run, sweep, attempt), rank=self.rank)
+        run, sweep, attempt = record["of"]
+        return HandedHome(Path(record["folder"]), (run, sweep, attempt), rank=self.rank)
 
     def gather(
         self, board: Board, say: Callable[[str], None]
@@ -112,5 +112,5 @@ def _launch(number: int) -> Path:
 
 
 def _alive(path: Path) -> dict[str, Any] | None:
-    found = handoff.read(path)
-    return found if found is not None and holder.is_gone(found) is False else None
+    record = handoff.read(path)
+    return record if record is not None and holder.is_gone(record) is False else None

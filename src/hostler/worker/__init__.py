@@ -13,6 +13,7 @@ compactor.py          packs ended runs into segments
 archivist.py          enters ended runs into the archive
 sweep_finisher.py     finds sweeps that are over, packs the rest, tells people
 launch_membership.py  the worker's time in a launch, and its deadline
+left_bytecode.py      leaves hostler's bytecode for machines that come later
 growth.py             asks for more workers where a sweep is late
 launch_end.py         releases a machine that came with its launch
 machine_fate.py       decides what becomes of that machine

@@ -109,8 +109,8 @@ def _reach(asked: dict[str, Any], body: bytes) -> Frame:
         done = subprocess.run(words, env=variables, capture_output=True, text=True, timeout=REACH)
     except subprocess.TimeoutExpired:
         return Frame({"unreached": f"no answer from it within {REACH:g} s"})
-    said = done.stderr.strip().splitlines() or [f"it ended with {done.returncode}"]
-    return Frame({"unreached": said[-1] if done.returncode else ""})
+    lines = done.stderr.strip().splitlines() or [f"it ended with {done.returncode}"]
+    return Frame({"unreached": lines[-1] if done.returncode else ""})
 
 
 def _has_wheel(asked: dict[str, Any], body: bytes) -> Frame:
@@ -191,8 +191,8 @@ def _fleet(asked: dict[str, Any]) -> Fleet:
 
 
 def _infos(workers: Any) -> Frame:
-    found: list[WorkerInfo] = list(workers)
-    return Frame({"workers": [asdict(worker) for worker in found]})
+    worker_infos: list[WorkerInfo] = list(workers)
+    return Frame({"workers": [asdict(worker) for worker in worker_infos]})
 
 
 def _wheels() -> Path:

@@ -34,14 +34,14 @@ class Archivist:
             return
         with self._lock:
             terms = self._hold(store, now)
-            one = archive.candidate(attempt.key, *ended, terms) if terms else None
-            if terms is None or one is None or not archive.would_stay(one, self._there, terms):
+            run = archive.candidate(attempt.key, *ended, terms) if terms else None
+            if terms is None or run is None or not archive.would_stay(run, self._there, terms):
                 return
             self._there = archive.entries(store, terms)
-            if archive.would_stay(one, self._there, terms):
-                archive.enter(store, one, terms, say)
-                which = f" ({one.judged.shown})" if one.judged else ""
-                say(f"{one.run}: entered the archive with {terms.metric}={show_number(one.value)}{which}")
+            if archive.would_stay(run, self._there, terms):
+                archive.enter(store, run, terms, say)
+                which = f" ({run.judged.shown})" if run.judged else ""
+                say(f"{run.run}: entered the archive with {terms.metric}={show_number(run.value)}{which}")
                 self._tidy(store, terms)
 
     def _hold(self, store: Store, now: float) -> ArchiveTerms | None:
@@ -54,6 +54,6 @@ class Archivist:
 
     def _tidy(self, store: Store, terms: ArchiveTerms) -> None:
         self._there = archive.entries(store, terms)
-        for one in archive.beyond(self._there, terms):
-            archive.remove(store, one.run)
+        for run in archive.beyond(self._there, terms):
+            archive.remove(store, run.run)
         self._there = archive.kept(self._there, terms)

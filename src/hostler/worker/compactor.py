@@ -38,15 +38,15 @@ class Compactor:
             return
         key = attempt.key
         if written.whole is not None:
-            one = segments.packed(key.run, *ended, params, written.whole)
+            run = segments.packed(key.run, *ended, params, written.whole)
         elif written.position > LONG:
-            one = segments.packed(key.run, *ended, params, None)
+            run = segments.packed(key.run, *ended, params, None)
         else:
-            one = packing.pack(store, key, *ended, params)
+            run = packing.pack(store, key, *ended, params)
         with self._lock:
             held = self._held.setdefault(key.sweep, [])
-            held.append(one)
-            size = self._sizes[key.sweep] = self._sizes.get(key.sweep, 0) + one.size
+            held.append(run)
+            size = self._sizes[key.sweep] = self._sizes.get(key.sweep, 0) + run.size
             if not packing.is_enough(len(held), size):
                 return
             del self._held[key.sweep], self._sizes[key.sweep]

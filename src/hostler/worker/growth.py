@@ -6,6 +6,7 @@ said once. Fewer workers need no decision: one with nothing to do leaves.
 
 from __future__ import annotations
 
+import math
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
@@ -25,16 +26,23 @@ from hostler.worker.machine import Machine
 # (workers that are wanted, the most there may be) → workers there are then; None: nobody can be asked
 Grow = Callable[[int, int], "int | None"]
 
+# (bytes of a GPU, money that an hour of the launch may cost) → type of a machine that comes; '': none
+Enlarge = Callable[[int, float], str]
+
 
 @dataclass
 class Growth:
     machine: Machine
     launch: str  # fleet/number of this worker; '' for one that nobody launched
     grow: Grow  # host's: at least so many workers, at most so many; answers how many there are then
+    enlarge: Enlarge = lambda size, hourly: ""  # host's: a machine with a larger GPU
+    awaits: bool = False  # one is on its way: what this machine is too small for is not left alone
     _due: dict[str, None] = field(default_factory=dict)
     _ends: dict[str, EndReader] = field(default_factory=dict)
     _thread: threading.Thread | None = None
     _mute: bool = False
+    _enlarged: float = -math.inf  # when a larger machine was last asked for
+    _coming: set[str] = field(default_factory=set)  # machine types that were asked for
 
     def ended(self, sweep: str) -> None:
         """A run of it is over here: its target is looked at."""
@@ -71,8 +79,8 @@ class Growth:
         if agreed is None:
             return
         one = replace(one, most=min(one.most, agreed.workers))  # money is reserved for no more
-        left = one.by - heartbeats.store_time(store)
-        if one.most <= one.workers or left <= 0:
+        remaining = one.by - heartbeats.store_time(store)
+        if one.most <= one.workers or remaining <= 0:
             return
         reader = self._ends.setdefault(sweep, EndReader(store, sweep))
         ends = sorted(reader.update().values(), key=lambda end: float(end.get("at") or 0.0))
@@ -85,8 +93,31 @@ class Growth:
             self._mute = True
             return
         runs = len(Queue(store, sweeps.load(store, sweep)).open(whole=True))
-        seen = TargetView(left, runs, there, took)
-        self._act(sweep, one, seen)
+        target_view = TargetView(remaining, runs, there, took)
+        self._act(sweep, one, target_view)
+
+    def outgrew(self, run: str, size: int) -> None:
+        """A run needs a larger GPU than this machine has: its launch may get one. Asked once a lease."""
+        now = self.machine.clock()
+        if not self.launch or not size or now - self._enlarged < self.machine.timing.lease:
+            return
+        self._enlarged, self.awaits = now, True
+        words = (run, size)
+        threading.Thread(target=self._enlarge, args=words, name="enlarge", daemon=True).start()
+
+    def _enlarge(self, run: str, size: int) -> None:
+        machine = ""
+        try:
+            place = launches.named(self.launch)
+            agreed = launches.read(self.machine.store, *place) if place else None
+            machine = self.enlarge(size, agreed.hourly) if agreed else ""
+            if machine and machine not in self._coming:
+                self._coming.add(machine)
+                self.machine.say(f"{run}: needs a larger GPU: {machine} is asked for")
+        except HostlerError as error:
+            self.machine.say(f"{run}: {error}")
+        finally:  # or this machine would stay for one that does not come
+            self.awaits = bool(machine)
 
     def _act(self, sweep: str, one: Target, seen: TargetView) -> None:
         count = wanted(one, seen)

@@ -19,8 +19,9 @@ from hostler import settings
 from hostler.backends import registry
 from hostler.errors import HostlerError
 from hostler.records.launch import launches, settlement
+from hostler.records.packs.packed_store import open_store
 from hostler.settings import Timing
-from hostler.store import Store, open_store
+from hostler.store import Store
 from hostler.worker.launch_membership import Membership
 from hostler.worker.session_name import new_session
 
@@ -61,8 +62,8 @@ def noted(url: str, name: str, machine: tuple[str, float], timing: Timing) -> It
 def _close(store: Store, name: str, timing: Timing) -> None:
     fleet, _, number = name.rpartition("/")
     try:
-        if one := launches.read(store, fleet, int(number)):
-            settlement.close(store, one, timing)
+        if generation := launches.read(store, fleet, int(number)):
+            settlement.close(store, generation, timing)
     except HostlerError as error:  # the next one who looks settles it
         _say(str(error))
 

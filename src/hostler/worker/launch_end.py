@@ -89,6 +89,6 @@ class Launched:
     def _settle(self) -> None:
         """All but this machine is gone, and the margin of its money covers that."""
         secrets.close(self.secrets)
-        one = launches.read(self.store, self.fleet, self.number)
-        if one is not None:
-            settlement.close(self.store, one, self.timing)
+        generation = launches.read(self.store, self.fleet, self.number)
+        if generation is not None:
+            settlement.close(self.store, generation, self.timing)

@@ -81,11 +81,11 @@ class Membership:
             self._thread.start()
         if deadline is None:
             return True
-        left = deadline - heartbeats.store_time(self._store)
-        self._ends = self._clock() + left
-        if left <= 0:
+        remaining = deadline - heartbeats.store_time(self._store)
+        self._ends = self._clock() + remaining
+        if remaining <= 0:
             self._say("the deadline of this worker's fleet has passed: no run is taken")
-        return left > 0
+        return remaining > 0
 
     def keep(self, stop: Callable[[], None], used: Callable[[], float] = lambda: 0.0) -> None:
         """Have `stop` called once, when it is time to save. `used`: what its runs have cost."""

@@ -22,26 +22,28 @@ from hostler.records.run.log import CAP
 from hostler.records.sweep import deadline, failures, sweeps
 from hostler.records.sweep.queue import OpenRun
 from hostler.records.sweep.rungs import RungReaders
-from hostler.spec.job import Job
+from hostler.spec.job import Job, Resources
 from hostler.spec.states import ENDED
 from hostler.spec.units import show_duration
 from hostler.worker.claim.claimant import Claimant, Scope
 from hostler.worker.claim.claimer import Taken
 from hostler.worker.claim.finder import Finder, Found
 from hostler.worker.claim.leave import LeaveView, leave
+from hostler.worker.claim.open_runs import needed
 from hostler.worker.claim.room import Room, share
 from hostler.worker.claim.session_watch import SessionWatch
 from hostler.worker.claim.slots import Offer, Placement
 from hostler.worker.gang.leader import Leader
 from hostler.worker.gang.member import Member
 from hostler.worker.gang.rendezvous import Joined
-from hostler.worker.growth import Grow, Growth
+from hostler.worker.growth import Enlarge, Grow, Growth
 from hostler.worker.machine import Machine
 from hostler.worker.machine_fate import Ended
 from hostler.worker.pulse import Pulse
 from hostler.worker.run import dead_attempt, run_folders
 from hostler.worker.run.conclude import CROWDED, LEAVING, PREEMPTED, STORELESS
 from hostler.worker.run.execution import Execution
+from hostler.worker.run.kinds import CUDA_MEMORY
 from hostler.worker.shared.process import SharedProcess, SharingLimits
 from hostler.worker.sweep_finisher import Lookback
 
@@ -67,6 +69,7 @@ class WorkerTerms:
     fate: Callable[[str], str] = lambda job: ""  # asks that of another worker's job
     serves: Callable[[], Iterable[str]] | None = None  # the sweeps of that launch, asked at every look
     grow: Grow = lambda workers, most: None  # asks its platform for more workers of its launch
+    enlarge: Enlarge = lambda size, hourly: ""  # asks its platform for one with a larger GPU
     close: Callable[[], None] = lambda: None  # the launch gets no more sweeps: told before a last look
 
 
@@ -89,6 +92,7 @@ class Worker:
             rungs=self._rungs,
             lost=self._deliver_left,
             watch=self._watch,
+            gpus=bool(room.offer.gpus),
         )
         only = [*terms.only, *(terms.serves() if terms.serves else ())]
         shown = {
@@ -115,7 +119,7 @@ class Worker:
         self._alone = False  # nor for any other worker of its launch, which is closed
         self._used = 0.0  # money, by attempts that are over
         self._lookback = Lookback(machine)
-        self._growth = Growth(machine, terms.fleet, terms.grow)
+        self._growth = Growth(machine, terms.fleet, terms.grow, terms.enlarge)
         self._sharing = SharingLimits()
         self._refused = False  # this machine won't do for a run that others may do
         self._busy_at = machine.clock()
@@ -191,6 +195,8 @@ class Worker:
                     return
                 continue
             found = self._look_unless_resting()
+            if found and found.outgrown:  # whoever asked for a larger machine may be gone
+                self._growth.outgrew(*found.outgrown)
             self._lookback.look({execution.attempt.key.sweep for execution in self._running})
             if found and (found.taken or found.joined):
                 wait, self._rests_until = self._m.timing.wait_min, -math.inf
@@ -273,12 +279,12 @@ class Worker:
             return None
 
     def _find(self, offer: Offer, *, whole: bool, lost: bool) -> Found:
-        places: dict[str, Placement] = {}  # by sweep, as they were found: memory may become less meanwhile
+        places: dict[tuple[str, Resources], Placement] = {}  # as found: memory may become less meanwhile
 
         def fits(job: Job) -> bool:
             place = self._room.find(offer, job)
             if isinstance(place, Placement):
-                places[job.name] = place
+                places[job.name, job.resources] = place
             return isinstance(place, Placement)
 
         found = self._finder.find(
@@ -289,11 +295,13 @@ class Worker:
             mine=[execution.attempt.key.run for execution in self._running],
         )
         if found.taken:
-            placement = places[found.taken.job.name]
+            job = found.taken.job
+            larger = needed(job, found.taken.attempt.state).resources
+            placement = places.get((job.name, larger)) or places[job.name, job.resources]
             self._room.take(placement, found.taken.job)
             self._start_all(found.taken, placement)
         if found.joined:
-            placement = places[found.joined.job.name]
+            placement = places[found.joined.job.name, found.joined.job.resources]
             self._room.take(placement, found.joined.job)
             self._join(found.joined, placement)
         return found
@@ -306,7 +314,7 @@ class Worker:
             self._start(taken, placement, self._rate_of(placement))
             return
         members = [taken, *self._mates(taken)]
-        runs = [one.attempt.key.run for one in members]
+        runs = [member.attempt.key.run for member in members]
         folder = run_folders.of_run(self._m.cache, self._m.session, f"shared-{key.run}", taken.attempt.number)
         shared = SharedProcess(runs, folder, self._m.start, self._m.broom.sweep, most)
         rate = self._rate_of(placement)
@@ -332,7 +340,9 @@ class Worker:
         """Wait for runs whose shared process is gone: given back one by one, they go on together again."""
         until = self._m.clock() + REGROUP
         ours = [one for one in self._running if isinstance(one, Execution) and one.attempt.key.sweep == sweep]
-        while any(one.regroups for one in ours) and self._m.clock() < until and self._told is None:
+        while (
+            any(execution.regroups for execution in ours) and self._m.clock() < until and self._told is None
+        ):
             time.sleep(self._m.timing.poll / 4)
 
     def _start(
@@ -383,12 +393,12 @@ class Worker:
     def _measure(self) -> None:
         """Heed what runs of sweeps with `parallel: auto` use; one of them goes where memory runs out."""
         runs = self._measured()
-        lines = self._room.measure((one.job, one.placement, one.peak) for one in runs if one.peak)
+        lines = self._room.measure((run.job, run.placement, run.peak) for run in runs if run.peak)
         for line in lines:
             self._chosen(line)
-        for one in runs if lines else ():
-            one.charge(self._rate_of(self._room.held(one.placement, one.job)))
-        going = any(one.stopping for one in runs)
+        for execution in runs if lines else ():
+            execution.charge(self._rate_of(self._room.held(execution.placement, execution.job)))
+        going = any(run.stopping for run in runs)
         if len(runs) > 1 and not going and self._room.crowded:
             self._m.say(f"{runs[-1].attempt.key.run}: is stopped, as this machine is nearly out of memory")
             runs[-1].stop(CROWDED)
@@ -430,6 +440,9 @@ class Worker:
             self._sharing.heed(execution.job, key.index, key.run, execution.rejection)
         if isinstance(execution, Execution) and (line := self._room.strain(execution.job, execution.kind)):
             self._chosen(line)
+        if isinstance(execution, Execution) and execution.kind == CUDA_MEMORY:
+            self._finder.forget()  # its sweep may have outgrown this machine
+            self._growth.outgrew(execution.attempt.key.run, execution.attempt.state.outgrew)
         if execution.outcome == "failed" and isinstance(execution, Execution):
             self._halt_if_repeated(execution.attempt.key.sweep)
 
@@ -461,7 +474,7 @@ class Worker:
         view = LeaveView(
             busy=len(self._running),
             takeable=found.takeable,
-            becoming=found.becoming + len(found.waiting),
+            becoming=found.becoming + len(found.waiting) + (found.unfit if self._growth.awaits else 0),
             held=found.held,
             unheld=found.unheld,
             idle_for=self._m.clock() - self._busy_at,
@@ -506,12 +519,12 @@ class Worker:
 
 
 def _why(found: Found, never: Iterable[str]) -> str:
-    left = [f"{found.unfit} do not fit this machine: {', '.join(never)}"] if found.unfit else []
-    left += [f"{found.paused} paused"] if found.paused else []
-    left += [f"{found.held} held by others"] if found.held else []
-    left += [f"halted: {', '.join(found.halted)}"] if found.halted else []
-    left += [f"written by a newer hostler: {', '.join(found.newer)}"] if found.newer else []
-    return "no run is left for this worker" + (f" ({'; '.join(left)})" if left else "")
+    remaining = [f"{found.unfit} do not fit this machine: {', '.join(never)}"] if found.unfit else []
+    remaining += [f"{found.paused} paused"] if found.paused else []
+    remaining += [f"{found.held} held by others"] if found.held else []
+    remaining += [f"halted: {', '.join(found.halted)}"] if found.halted else []
+    remaining += [f"written by a newer hostler: {', '.join(found.newer)}"] if found.newer else []
+    return "no run is left for this worker" + (f" ({'; '.join(remaining)})" if remaining else "")
 
 
 def _room(offer: Offer) -> dict[str, Any]:

@@ -24,20 +24,20 @@ NOTICE = 75.0  # seconds before a time limit, if nobody said so before: to save,
 
 def main(argv: Sequence[str] | None = None) -> int:
     words = list(sys.argv[1:] if argv is None else argv)
-    given = parser().parse_args(words)
+    arguments = parser().parse_args(words)
     from hostler.worker import parent  # not for `--help`, at which parsing ends
 
-    host = registry.host(given.host)
+    host = registry.host(arguments.host)
     try:
-        if given.session or given.no_parent:
+        if arguments.session or arguments.no_parent:
             from hostler.worker.session import work
 
-            return work(given, host, _say)
+            return work(arguments, host, _say)
         command = [sys.executable, "-m", "hostler.worker", *words]
-        if given.nodes > 1 and not given.step:
-            started = host.on_nodes([*command, "--step"], given.nodes)
+        if arguments.nodes > 1 and not arguments.step:
+            started = host.on_nodes([*command, "--step"], arguments.nodes)
             return parent.keep_nodes(started, notice_in=_notice_in(host), requeue=host.give_back, say=_say)
-        return _keep(command, given, host)
+        return _keep(command, arguments, host)
     except HostlerError as error:
         print(f"hostler worker: {error}", file=sys.stderr)
         return host.exit_code(error)

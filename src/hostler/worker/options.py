@@ -24,6 +24,7 @@ def parser() -> argparse.ArgumentParser:
     _by_fleets(made.add_argument_group("Given by fleets, not by hand"))
     for hidden in ("--session", "--dead"):
         made.add_argument(hidden, default="", help=argparse.SUPPRESS)
+    made.add_argument("--checked", action="store_true", help=argparse.SUPPRESS)
     made.add_argument("--step", action="store_true", help=argparse.SUPPRESS)
     made.add_argument("--parent-fd", type=int, help=argparse.SUPPRESS)
     return made

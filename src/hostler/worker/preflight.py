@@ -72,4 +72,4 @@ def _canonical(name: str) -> str:
 
 def _existing(folder: Path) -> Path:
     """The folder, or the nearest one above it that is there."""
-    return next(one for one in (folder, *folder.absolute().parents) if one.exists())
+    return next(path for path in (folder, *folder.absolute().parents) if path.exists())

@@ -12,9 +12,9 @@ from hostler.store.registry import check
 PATIENCE = 15.0
 
 
-def main() -> int:
+def main(store: str) -> int:
     try:
-        check(open_store(sys.argv[1], retry=min(PATIENCE, settings.timing().retry)))
+        check(open_store(store, retry=min(PATIENCE, settings.timing().retry)))
     except HostlerError as error:
         print(error, file=sys.stderr)
         return error.exit_code
@@ -22,4 +22,4 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main(sys.argv[1]))

@@ -20,10 +20,11 @@ from hostler.attempt import dead_scripts, nvml
 from hostler.backends.privatefile import FILE
 from hostler.errors import HostlerError, MachineError, MissingError, StoreUnreachable
 from hostler.records import layout, project
+from hostler.records.packs.packed_store import open_store
 from hostler.records.run.log import CAP
 from hostler.settings import Timing
 from hostler.spec.units import show_duration
-from hostler.store import Store, open_store
+from hostler.store import Store
 from hostler.store.registry import check, is_folder
 from hostler.worker import parent, preflight
 from hostler.worker.claim import room
@@ -52,13 +53,14 @@ def work(given: argparse.Namespace, host: Host, say: Callable[[str], None]) -> i
         await_store(store, settings.timing(), say)
     if _is_nowhere(given.store, store):
         raise MissingError(f"no store at {store.url}", hint="check the path; hostler run makes a store")
-    check(store)
+    if not given.checked:  # by what brought hostler here, a moment ago
+        check(store)
     dead_scripts.deliver(store, say)
     if gone is not None:
         return _without_secrets(gone, given, store, say)
     timing = project.agreed(store, settings.timing(one_machine=is_folder(given.store)))
-    for left in remove_leftovers():
-        say(f"removed process {left.pid}, left over from {left.run}")
+    for leftover in remove_leftovers():
+        say(f"removed process {leftover.pid}, left over from {leftover.run}")
     _check_disk(given.store, store.url)
     session = given.session or new_session("", *place_of(host, given.fleet))
     launched = _launched(given, host, store, timing, say) if host.comes_with_launch else None
@@ -124,7 +126,7 @@ def _carry_on(
     offer = room.offer(slots=given.slots, cpus=given.cpus, gpus=given.gpus)
     parents = warm.Warmth(run_folders.of_session(env.cache_dir(), session) / "warm")
     kept = parents if warm.wanted() else None
-    here = Machine(store, env.cache_dir(), session, timing, say=say, price=membership.price, warm=kept)
+    machine = Machine(store, env.cache_dir(), session, timing, say=say, price=membership.price, warm=kept)
     terms = WorkerTerms(
         only=tuple(given.sweep),
         section=given.section,
@@ -134,14 +136,15 @@ def _carry_on(
         waits_free=not given.billed,
         time_left=lambda: min(_or_endless(host.seconds_left()), membership.left),
         fleet=given.fleet,
-        took=host.show,
+        took=_took(host, store),
         job=host.job(),
         fate=host.fate,
         grow=host.grow,
+        enlarge=host.enlarge,
         serves=launched.serves if launched and launched.known else None,
         close=launched.close if launched else lambda: None,
     )
-    worker = Worker(here, room.Room(offer, problem=nvml.read().problem), terms)
+    worker = Worker(machine, room.Room(offer, problem=nvml.read().problem), terms)
     signal.signal(signal.SIGTERM, lambda *_: worker.tell(PREEMPTED))
     signal.signal(signal.SIGUSR1, lambda *_: worker.tell(membership.noticed(PREEMPTED)))
     signal.signal(signal.SIGINT, lambda *_: worker.tell(LEAVING))
@@ -152,6 +155,21 @@ def _carry_on(
         launched.ends = membership.ends
         launched.begin(worker)
     return worker.run()
+
+
+def _took(host: Host, store: Store) -> Callable[[str], None]:
+    """Told of each run that is taken."""
+    if not host.comes_with_launch:
+        return host.show
+    from hostler.worker.left_bytecode import leave_once  # other machines keep what they have compiled
+
+    leave = leave_once(store)
+
+    def took(run: str) -> None:
+        host.show(run)
+        leave()
+
+    return took
 
 
 def _or_endless(seconds: float | None) -> float:
@@ -197,8 +215,8 @@ def await_store(
         except StoreUnreachable as error:
             silent = clock() - begun
             if silent >= timing.storeless:
-                said = f"the store has not answered for {show_duration(round(silent))}: this worker leaves"
-                raise MachineError(f"{said}: {error.message}", error.hint) from None
+                text = f"the store has not answered for {show_duration(round(silent))}: this worker leaves"
+                raise MachineError(f"{text}: {error.message}", error.hint) from None
             say(f"{error}; trying again")
         pause(wait)
         wait = min(wait * 2, timing.wait_max)

@@ -41,8 +41,8 @@ def succeeds(session: str, other: str) -> bool:
 
 
 def _tenancy(session: str) -> tuple[str, int] | None:
-    found = _PLACE.fullmatch(session)
-    return (found[1], int(found[2])) if found else None
+    match = _PLACE.fullmatch(session)
+    return (match[1], int(match[2])) if match else None
 
 
 def _chance() -> str:

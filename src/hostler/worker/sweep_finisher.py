@@ -133,14 +133,14 @@ class Closer:
 
     def _tell(self, job: Job, event: NoticeEvent | None) -> None:
         """Only who has an address may take an event: another worker may have one."""
-        wanted = event if event and event.kind in job.notify.on else None
+        notice_event = event if event and event.kind in job.notify.on else None
         if not reachable(job.notify.to):
-            if wanted and job.notify.to:
+            if notice_event and job.notify.to:
                 self.say(f"{job.name}: no message is sent: {', '.join(job.notify.to)} is not set here")
             return
         now = self.wall()
         local = time.localtime(now)
-        lines = notices.settle(self.store, wanted, job.notify, now, local.tm_hour * 60 + local.tm_min)
+        lines = notices.settle(self.store, notice_event, job.notify, now, local.tm_hour * 60 + local.tm_min)
         if lines and not send(job.notify.to, "hostler", lines, self.say):
             notices.hold(self.store, lines, job.notify, now)
 

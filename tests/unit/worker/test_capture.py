@@ -56,3 +56,20 @@ def test_a_damaged_memory_is_asked_anew(tmp_path: Path, cache: Path, monkeypatch
     monkeypatch.setattr(packages, "_HELD", {})  # another worker's
     packages.inspect(str(exe))
     assert counter.read_text() == "x\nx\n"
+
+
+def test_packages_of_every_kind_are_named_with_their_versions(tmp_path: Path) -> None:
+    site = tmp_path / "site"
+    records = {
+        "Fancy-1.5.dist-info/METADATA": "Metadata-Version: 2.1\nName: Fancy\nVersion: 1.5\n\nName: prose\n",
+        "old-0.2.egg-info/PKG-INFO": "Metadata-Version: 1.0\nVersion: 0.2\nName: old\n",
+        "odd-3.dist-info/METADATA": "Metadata-Version: 2.1\nname: odd\nVersion:\n 3\n\n",  # as mail may be
+        "empty-1.dist-info/RECORD": "",
+    }
+    for name, text in records.items():
+        (site / name).parent.mkdir(parents=True)
+        (site / name).write_text(text)
+    exe = tmp_path / "python"
+    exe.write_text(f'#!/bin/sh\nPYTHONPATH="{site}" exec "{sys.executable}" -S "$@"\n')
+    exe.chmod(0o755)
+    assert packages.inspect(str(exe)).packages == {"fancy": "1.5", "old": "0.2", "odd": "3"}

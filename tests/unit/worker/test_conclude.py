@@ -198,3 +198,24 @@ def test_message_names_the_users_line_and_why_it_is_over() -> None:
 def test_certain_error_advises_a_repair_and_a_retry() -> None:
     failure = conclude(TYPE_ERROR, None, False, RunState(), JOB).outcome.failure or {}
     assert failure["advice"] == "fix the script, then hostler retry RUN"
+
+
+@pytest.mark.parametrize("kind", [kinds.ERROR, kinds.TEMPFAIL, kinds.KILLED])
+@pytest.mark.parametrize("seconds, to", [(3.9, "queued"), (4.0, "failed")])
+def test_run_whose_time_is_spent_is_not_given_back(kind: str, seconds: float, to: str) -> None:
+    """Six seconds of ten were spent before."""
+    job = replace(JOB, limits=Limits(time=10.0))
+    what = conclude(Verdict(kind, "boom"), None, True, RunState(seconds=6.0), job, seconds=seconds)
+    assert what.outcome.state == to
+    if to == "failed":
+        assert what.outcome.failure is not None
+        assert what.say == what.outcome.failure["message"] == "boom (its attempts have spent limits.time)"
+        assert "raise `limits.time`" in what.outcome.failure["advice"]
+
+
+def test_run_that_was_asked_to_go_is_given_back_without_time() -> None:
+    """The next attempt says that the time is spent, before it starts anything."""
+    job = replace(JOB, limits=Limits(time=10.0))
+    verdict = Verdict(kinds.NOT_FINISHED, "")
+    what = conclude(verdict, "preempted", True, RunState(seconds=9.0), job, seconds=2.0)
+    assert what.outcome.state == "queued"

@@ -145,3 +145,20 @@ def test_ipython_error_points_at_the_file_in_the_project(monkeypatch: pytest.Mon
 
 def test_box_that_was_cut_off_is_left_as_it_is() -> None:
     assert tracebacks.last(RICH.rpartition("╰")[0].rpartition("╰")[0].rpartition("╰")[0]) is None
+
+
+def test_place_that_fills_its_line_is_read_with_the_name_below() -> None:
+    path = f"/home/me/.cache/{'runs/' * 10}work/train.py".ljust(74, "y")
+    drawn = "\n".join(
+        [
+            "╭───────────────────── Traceback (most recent call last) ──────────────────────╮",
+            f"│ {path}:4 │",
+            "│ in main                                                                      │",
+            "│                                                                              │",
+            "│ ❱ 4 f(1)                                                                     │",
+            "╰──────────────────────────────────────────────────────────────────────────────╯",
+            "OSError: no disk",
+        ]
+    )
+    found = tracebacks.last(drawn)
+    assert found is not None and (found.where, found.error) == (f"{path}:4", "OSError")

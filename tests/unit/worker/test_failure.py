@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import signal
+import time
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -348,3 +349,9 @@ def test_import_from_a_broken_mount_may_work_the_next_time() -> None:
 def test_usage_complaint_can_be_asked_for() -> None:
     assert usage_complaint(USAGE) == "train.py: error: unrecognized arguments: --foo 1"
     assert usage_complaint("step 1\n") == ""
+
+
+def test_message_of_one_long_word_is_compared_at_once() -> None:
+    began = time.process_time()
+    found = classify(Exit(code=1), traceback("ValueError: " + "a" * 60_000))
+    assert found.signature and time.process_time() - began < 2.0

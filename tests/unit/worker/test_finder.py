@@ -12,6 +12,7 @@ from hostler.errors import NewerFormatError
 from hostler.records import layout
 from hostler.records.body import encode
 from hostler.records.checkpoint.checkpoints import Place
+from hostler.records.packs.packed_store import PackedStore
 from hostler.records.run import control, heartbeats
 from hostler.records.run.history import tries
 from hostler.records.run.log import RunKey, RunLog
@@ -309,6 +310,17 @@ def test_entry_of_a_newer_version_is_skipped_and_others_done() -> None:
     assert found.taken and found.taken.job.name == "b" and found.newer == ("a",)
     with pytest.raises(NewerFormatError):
         sweeps.load(scene.store, "a")
+
+
+@pytest.mark.parametrize("whole", [True, False])
+def test_sweep_whose_seal_is_damaged_is_skipped_and_others_done(whole: bool) -> None:
+    scene = Scene(job("a"), job("b"))
+    scene.store.put(layout.seal("a", 1), b"HSTL")
+    finder = Finder(
+        PackedStore(scene.store), Claimant("me", {"host": "h"}), Timing(lease=LEASE), lambda: scene.now
+    )
+    found = finder.find(lambda ask: True, lambda ask: True, whole=whole)
+    assert found.taken and found.taken.job.name == "b"
 
 
 def test_an_entry_that_came_after_the_look_is_respected() -> None:

@@ -5,12 +5,17 @@ from __future__ import annotations
 import random
 from dataclasses import replace
 
-from hostler.records.run import control
+import pytest
+
+from hostler.records import layout
+from hostler.records.body import encode
+from hostler.records.run import control, heartbeats
 from hostler.records.run.log import RunKey
 from hostler.records.sweep import sweeps
 from hostler.settings import Timing
 from hostler.spec.job import Job
 from hostler.store.memory import MemoryStore
+from hostler.worker.claim import finder
 from hostler.worker.claim.claimant import Claimant
 from hostler.worker.claim.finder import Finder, Found
 
@@ -91,3 +96,59 @@ def test_run_lost_repeatedly_without_a_save_fails() -> None:
     state = control.state_of(store, RunKey("s", replace(JOB, runs=({},)).run_id(0)))
     assert (state.state, state.attempts) == ("failed", 6)
     assert "lost 6 times" in (state.failure or {})["message"]
+
+
+def lists_of_ten_claims(workers: int, runs: int) -> int:
+    """Requests for names of runs, by a worker of a fleet that takes one every two leases."""
+    store, now = MemoryStore(), 0.0
+    sweeps.submit(store, replace(JOB, runs=tuple({"i": i} for i in range(runs))))
+    ended, claimed = encode({"kind": "end", "state": "done"}), encode({"kind": "claim", "session": "x"})
+    job = sweeps.load(store, "s")
+    for index in range(runs - 20):
+        run = job.run_id(index)
+        store.put(layout.log_entry("s", run, 1), claimed)
+        store.put(layout.log_entry("s", run, 2), ended)
+        store.put(layout.end("s", run, 2), ended)
+    for n in range(workers):
+        heartbeats.beat(store, f"w{n:05d}", 1, {})
+    worker = Finder(store, Claimant("w00000"), TIMING, lambda: now, rng=random.Random(1))
+    worker.find(lambda ask: True, lambda ask: True, whole=True)
+    asked: list[str] = []
+    store.before = lambda operation, key: asked.append(f"{operation} {key}")
+    for _ in range(10):
+        now += 2 * TIMING.lease
+        taken = worker.find(lambda ask: True, lambda ask: True).taken
+        assert taken is not None
+        taken.attempt.end("done")
+    return sum(request in ("list sweeps/s/log/", "list sweeps/s/ends/") for request in asked)
+
+
+def test_worker_of_a_large_fleet_rarely_goes_through_ended_runs(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(finder, "WHOLE", 7_500)
+    assert lists_of_ten_claims(1, 1_500) >= 10 * 5  # alone it does in every lease
+    assert lists_of_ten_claims(50, 1_500) <= 10 * 2 + 3 * 3
+
+
+def test_reopened_run_is_found_in_a_large_fleet_by_whoever_is_drawn(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(finder, "WHOLE", 1)
+    store, now = MemoryStore(), 0.0
+    sweeps.submit(store, replace(JOB, runs=tuple({"i": i} for i in range(3))))
+    first = RunKey("s", sweeps.load(store, "s").run_id(0))
+    for n in range(4):
+        heartbeats.beat(store, f"w{n}", 1, {})
+    chance = Draws()
+    worker = Finder(store, Claimant("w0"), TIMING, lambda: now, rng=chance)
+    control.kill(store, first)
+    assert worker.find(lambda ask: True, lambda ask: True).taken
+    worker.find(lambda ask: False, lambda ask: True, whole=True)
+    control.resume(store, first)
+    for drawn, queued in ((0.9, 1), (0.01, 2)):
+        now, chance.next = now + TIMING.lease, drawn
+        assert worker.find(lambda ask: False, lambda ask: True).takeable == queued
+
+
+class Draws(random.Random):
+    next = 0.9
+
+    def random(self) -> float:
+        return self.next

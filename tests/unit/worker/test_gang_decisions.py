@@ -16,7 +16,7 @@ from hostler.records.checkpoint.checkpoints import Place
 from hostler.records.run.gang import GangMember, GangNode, GangStart, GangView
 from hostler.settings import Timing
 from hostler.store import open_store
-from hostler.worker.gang import missing, ranks
+from hostler.worker.gang import launchers, missing, ranks
 from hostler.worker.gang.checkpoint import Collector
 from hostler.worker.gang.first_failure import cause
 from hostler.worker.gang.rendezvous import GIVE_UP, GO, WAIT, GatheringView, decide, patience
@@ -83,12 +83,27 @@ def test_tensorflow_gets_every_process_and_jax_its_coordinator() -> None:
         (["python", "-m", "torch.distributed.run", "train.py"], True),
         (["python", "torchrun_later.py"], False),
         (["python", "train.py", "-m", "x"], False),
+        (["accelerate", "launch", "train.py"], True),
+        (["python", "-m", "accelerate.commands.launch", "train.py", "--cpu"], True),
+        (["accelerate", "launch", "--use-cpu", "train.py"], False),
+        (["accelerate", "config"], False),
     ],
 )
-def test_a_torchrun_is_known(command: list[str], is_one: bool) -> None:
-    assert ranks.is_launcher(command) == is_one
-    told = ranks.of_launcher(go(3), 2, 4)
+def test_command_that_starts_processes_itself_is_known(command: list[str], is_one: bool) -> None:
+    assert launchers.is_launcher(command) == is_one
+    told = launchers.variables(go(3), 2, 4)
     assert (told["PET_NNODES"], told["PET_NODE_RANK"], told["PET_NPROC_PER_NODE"]) == ("3", "2", "4")
+
+
+def test_accelerate_launch_is_told_of_the_gang_by_options() -> None:
+    whole = "--num_machines 3 --machine_rank 2 --num_processes 12"
+    whole += " --main_process_ip 10.0.0.0 --main_process_port 5000"
+    given = ("accelerate", "launch", "--num_processes=3", "train.py", "--tpu")
+    told = launchers.command(given, go(3), 2, 4)
+    assert " ".join(told[2:]) == f"{whole} --multi_gpu --same_network --num_processes=3 train.py --tpu"
+    sharded = launchers.command(["accelerate-launch", "--use-fsdp", "train.py"], go(3), 2, 4)
+    assert "--multi_gpu" not in sharded and sharded[-2:] == ("--use-fsdp", "train.py")
+    assert launchers.command(["torchrun", "train.py"], go(3), 2, 4) == ("torchrun", "train.py")
 
 
 def test_killed_rank_and_not_its_observer_ended_the_gang() -> None:

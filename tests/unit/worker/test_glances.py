@@ -10,6 +10,7 @@ from hostler.records.run import log
 from hostler.records.run.log import RunKey, RunLog
 from hostler.records.sweep import sweeps
 from hostler.records.sweep.queue import Queue
+from hostler.spec import spans
 from hostler.spec.job import Job, Resources
 from hostler.store.memory import MemoryStore
 from hostler.worker.claim.untouched_runs import DEPTH, Glances, WorkerPosition
@@ -48,6 +49,53 @@ def test_one_glance_serves_several_claims() -> None:
     for _ in range(DEPTH):
         assert len(chosen(glances, queue, WorkerPosition(7, 100), 1)) == 1
     assert asked == {"list": 1}
+
+
+def test_share_that_is_its_own_alone_costs_one_glance() -> None:
+    store = MemoryStore()
+    queue = queue_of(10_000, store)
+    asked: Counter[str] = Counter()
+    store.before = lambda op, key: asked.update([op])
+    glances = Glances(random.Random(1))
+    taken = [chosen(glances, queue, WorkerPosition(7, 100), 1)[0] for _ in range(100)]
+    assert taken == list(range(7, 10_000, 100))
+    assert asked == {"list": 1}
+
+
+def test_lost_run_of_the_own_share_brings_a_glance() -> None:
+    store = MemoryStore()
+    queue = queue_of(10_000, store)
+    glances = Glances(random.Random(1))
+    for _ in range(DEPTH):
+        chosen(glances, queue, WorkerPosition(0, 2), 1)
+    touch(store, queue, *range(2 * DEPTH, 60))
+    asked: Counter[str] = Counter()
+    store.before = lambda op, key: asked.update([op])
+    assert chosen(glances, queue, WorkerPosition(0, 2), 3) == [2 * DEPTH, 60, 62]
+    assert asked == {"list": 1}
+    assert chosen(glances, queue, WorkerPosition(0, 2), 1) == [64]
+
+
+def test_own_share_leaves_out_runs_of_other_sections() -> None:
+    store = MemoryStore()
+    queue = Queue(store, queue_of(100, store).job, spans.of([*range(6), *range(20, 90)]))
+    glances = Glances(random.Random(1))
+    assert [chosen(glances, queue, WorkerPosition(0, 2), 1)[0] for _ in range(12)] == [
+        *range(6, 20, 2),
+        *range(90, 100, 2),
+    ]
+
+
+def test_others_runs_are_looked_for_near_the_end() -> None:
+    store = MemoryStore()
+    queue = queue_of(10_000, store)
+    touch(store, queue, *range(9000), *range(9000, 10_000, 2))
+    listed: list[str] = []
+    store.before = lambda op, key: listed.append(op)
+    glances = Glances(random.Random(1))
+    glances._seen["s"] = 10_000
+    assert all(index >= 9984 for index in chosen(glances, queue, WorkerPosition(), 4))
+    assert listed == ["list"]
 
 
 def test_worker_with_an_empty_share_takes_from_the_others() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from pathlib import Path
 from types import SimpleNamespace
@@ -13,6 +14,7 @@ from hostler.records.launch import launches
 from hostler.records.launch.launches import Generation
 from hostler.records.sweep import target
 from hostler.records.sweep.target import Target
+from hostler.settings import Timing
 from hostler.spec.job import Job
 from hostler.worker.growth import Growth
 from hostler.worker.machine import Machine
@@ -55,7 +57,8 @@ def launched(seen: Seen, number: int, workers: int) -> None:
 
 def growth(seen: Seen, platform: Platform, launch: str = "burst/3") -> tuple[Growth, list[str]]:
     said: list[str] = []
-    machine = cast(Machine, SimpleNamespace(store=seen.store, say=said.append))
+    facts = {"store": seen.store, "say": said.append, "clock": lambda: 0.0, "timing": Timing()}
+    machine = cast(Machine, SimpleNamespace(**facts))
     return Growth(machine, launch, platform.grow), said
 
 
@@ -114,3 +117,42 @@ def test_sweep_without_a_target_costs_a_worker_nothing(seen: Seen) -> None:
     platform = Platform(2)
     growth(seen, platform)[0].check("grid")
     assert not platform.asked
+
+
+def enlarged(seen: Seen, machine: str, launch: str = "burst/3") -> tuple[Growth, list[str], list[float]]:
+    one, said = growth(seen, Platform(2), launch)
+    asked: list[float] = []
+
+    def enlarge(size: int, hourly: float) -> str:
+        asked.extend((size, hourly))
+        return machine
+
+    one.enlarge = enlarge
+    one.outgrew("0000001-grid-1", 16)
+    for thread in threading.enumerate():
+        if thread.name == "enlarge":
+            thread.join()
+    return one, said, asked
+
+
+def test_run_that_outgrew_its_gpu_has_a_larger_one_asked_for(seen: Seen) -> None:
+    swept(seen, by=300)
+    one, said, asked = enlarged(seen, "a2-highgpu-1g")
+    assert asked == [16, 6.0]  # six workers at one an hour: no more is reserved
+    assert one.awaits and said == ["0000001-grid-1: needs a larger GPU: a2-highgpu-1g is asked for"]
+
+
+def test_platform_without_a_larger_gpu_is_not_waited_for(seen: Seen) -> None:
+    swept(seen, by=300)
+    assert not enlarged(seen, "")[0].awaits
+    alone, _, asked = enlarged(seen, "a2-highgpu-1g", launch="")
+    assert not alone.awaits and not asked
+
+
+def test_platform_that_answers_nonsense_is_not_waited_for(seen: Seen) -> None:
+    swept(seen, by=300)
+    one, _ = growth(seen, Platform(2))
+    one.enlarge, one.awaits = lambda size, hourly: cast(str, {}["prices"]), True
+    with pytest.raises(KeyError):
+        one._enlarge("0000001-grid-1", 16)
+    assert not one.awaits

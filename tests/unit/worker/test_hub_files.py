@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import json
+import os
 import threading
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from typing import ClassVar
+from urllib.parse import quote
 
 import pytest
 
-from hostler.errors import PrepareError, UsageError
+from hostler.errors import HostlerError, PrepareError, UsageError
 from hostler.fleet.init_from import begin_from
 from hostler.spec.files import entries
 from hostler.spec.job import Job
@@ -108,3 +112,84 @@ def test_token_stays_with_the_hub_when_it_sends_us_on(
     hub_files.fetch("hf://m/x/a", tmp_path, "a")
     assert (tmp_path / "a").read_bytes() == b"weights"
     assert SEEN == [("/m/x/resolve/main/a", "Bearer t0ken"), ("/home", "Bearer t0ken"), ("/away", None)]
+
+
+Pages = dict[str, tuple[bytes, dict[str, str]]]  # path → body, headers
+
+
+class _Answers(BaseHTTPRequestHandler):
+    pages: ClassVar[Pages] = {}
+
+    def log_message(self, *given: object) -> None: ...
+
+    def do_GET(self) -> None:
+        body, headers = type(self).pages[self.path]
+        self.send_response(200)
+        for name, value in {"Content-Length": str(len(body)), **headers}.items():
+            self.send_header(name, value)
+        self.end_headers()
+        self.wfile.write(body)
+
+
+@pytest.fixture
+def hub(monkeypatch: pytest.MonkeyPatch) -> Iterator[Pages]:
+    server = ThreadingHTTPServer(("127.0.0.1", 0), _Answers)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    monkeypatch.setenv("HF_ENDPOINT", f"http://127.0.0.1:{server.server_port}")
+    _Answers.pages = {}
+    yield _Answers.pages
+    server.shutdown()
+    server.server_close()
+
+
+TREE = "/api/models/m/x/tree/main?recursive=true"
+
+
+def _listing(*names: str) -> bytes:
+    return json.dumps([{"type": "file", "path": name} for name in names]).encode()
+
+
+@pytest.mark.parametrize(
+    "page",
+    [
+        b"<html>please log in</html>",
+        b"{}",
+        b"[1]",
+        b"null",
+        b'[{"type":"file"}]',
+        b"[" * 100_000,
+        b"\xff\x00",
+    ],
+)
+def test_answer_that_is_no_list_is_one_line(hub: Pages, tmp_path: Path, page: bytes) -> None:
+    hub[TREE] = page, {}
+    with pytest.raises(HostlerError) as refused:
+        hub_files.fetch("hf://m/x", tmp_path, "")
+    assert "hf://m/x" in refused.value.message and "\n" not in refused.value.message
+
+
+@pytest.mark.parametrize("name", ["../x", "/etc/x", "a/../../x", "x" * 300, "a\0b", "a/b"])
+def test_name_that_no_folder_takes_is_refused(hub: Pages, tmp_path: Path, name: str) -> None:
+    hub[TREE] = _listing("a", name), {}
+    for path in ("/m/x/resolve/main/a", f"/m/x/resolve/main/{quote(name)}"):
+        hub[path] = b"data", {}
+    place = tmp_path / "deep" / "place"
+    place.mkdir(parents=True)
+    with pytest.raises(HostlerError):
+        hub_files.fetch("hf://m/x", place, "")
+    assert {path.name for path in tmp_path.rglob("*")} <= {"deep", "place", "a"}
+
+
+def test_answer_that_breaks_off_is_one_line(hub: Pages, tmp_path: Path) -> None:
+    hub["/m/x/resolve/main/a"] = b"half", {"Content-Length": "8"}
+    hub[TREE] = b"[", {"Content-Length": "8"}
+    for name in ("a", ""):
+        with pytest.raises(PrepareError, match="cannot fetch"):
+            hub_files.fetch(f"hf://m/x/{name}", tmp_path, name)
+
+
+def test_list_that_leads_to_itself_ends(hub: Pages, tmp_path: Path) -> None:
+    hub[TREE] = _listing("a"), {"Link": f'<{os.environ["HF_ENDPOINT"]}{TREE}>; rel="next"'}
+    hub["/m/x/resolve/main/a"] = b"data", {}
+    hub_files.fetch("hf://m/x", tmp_path, "")
+    assert (tmp_path / "a").read_bytes() == b"data"

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import ctypes
 import fcntl
 import os
 import signal
@@ -134,3 +135,22 @@ def test_after_a_killed_maker_the_next_makes_it(tmp_path: Path) -> None:
     maker.stdout.close()
     made = once(tmp_path / "a", lambda place: (place / "whole").touch(), what="a", note=quiet)
     assert os.listdir(made) == ["whole"] and sorted(os.listdir(tmp_path)) == ["a", "a.files", "a.lock"]
+
+
+def test_few_files_are_flushed_without_those_of_others(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    flushed: list[int] = []
+    monkeypatch.setattr(os, "fsync", lambda handle: flushed.append(os.fstat(handle).st_ino))
+    monkeypatch.setattr(ctypes, "CDLL", lambda name: pytest.fail("all that the disk has was flushed"))
+
+    def make(place: Path) -> None:
+        (place / "sub").mkdir()
+        (place / "sub" / "x").write_text("x")
+        (place / "link").symlink_to("/nowhere")
+
+    made = once(tmp_path / "a", make, what="a", note=quiet)
+    wanted = [made / "sub" / "x", made / "sub", made]
+    assert [one for one in flushed if one in {path.stat().st_ino for path in wanted}] == [
+        path.stat().st_ino for path in wanted
+    ]

@@ -115,7 +115,8 @@ assert (done.cwd / "built").read_text() == "1\\n" and (done.data / "made" / "bui
 
 
 def start(root: Path, job: Job, n: int) -> subprocess.Popen[bytes]:
-    (root / "job.json").write_text(json.dumps(to_json(job)))
+    if not (root / "job.json").exists():  # others read it by now
+        (root / "job.json").write_text(json.dumps(to_json(job)))
     return subprocess.Popen(
         [sys.executable, "-c", WORKER, str(root), str(n)],
         stdin=subprocess.PIPE,

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import pytest
+
 from hostler.worker.run import tracebacks
 
 SIMPLE = """Traceback (most recent call last):
@@ -101,3 +103,59 @@ def test_innermost_cell_of_a_notebook_is_named_with_its_line() -> None:
     assert (found.cell, found.where) == ("Cell In[3], line 5: return net(batch)", "/lib/torch/nn.py:90")
     bare = tracebacks.last("Traceback (most recent call last):\n  Cell In[1], line 2, in f\nKeyError: 1\n")
     assert bare is not None and (bare.cell, bare.where) == ("Cell In[1], line 2", "Cell In[1], line 2")
+
+
+FRAME = 'Traceback (most recent call last):\n  File "train.py", line 3, in <module>\n    '
+
+
+@pytest.mark.parametrize(
+    "printed, headline",
+    [
+        (
+            "net.load(state)\nRuntimeError: Error(s) in loading state_dict for Net:\n"
+            '\tMissing key(s) in state_dict: "w".\n\tsize mismatch for b.\nbye\n',
+            "RuntimeError: Error(s) in loading state_dict for Net: "
+            'Missing key(s) in state_dict: "w". size mismatch for b.',
+        ),
+        (
+            "run()\nRuntimeError: \n        An attempt has been made to start a new process.\n\nbye\n",
+            "RuntimeError: An attempt has been made to start a new process.",
+        ),
+        (
+            "Config(lr='x')\nValidationError: 1 validation error for Config\nlr\n  Not a number\n",
+            "ValidationError: 1 validation error for Config lr Not a number",
+        ),
+        ("assert x > 1\n           ^^^^^\nAssertionError\n", "AssertionError: assert x > 1"),
+        ("raise ValueError('with:')\nValueError: with:\nbye\n", "ValueError: with:"),
+        ("raise Odd\nOdd\nbye\n", "Odd"),
+    ],
+)
+def test_message_that_says_nothing_is_completed(printed: str, headline: str) -> None:
+    found = tracebacks.last(FRAME + printed)
+    assert found is not None and found.headline == headline
+
+
+GROUP = """\
+  + Exception Group Traceback (most recent call last):
+  |   File "train.py", line 9, in <module>
+  |     main()
+  | ExceptionGroup: several (2 sub-exceptions)
+  +-+---------------- 1 ----------------
+"""
+OF_GROUP = """\
+    | Traceback (most recent call last):
+    |   File "data.py", line 2, in load
+    |     int(text)
+    | ValueError: not a number
+    +---------------- 2 ----------------
+    | TypeError: b
+    +------------------------------------
+"""
+
+
+def test_exception_group_is_read_without_its_margin() -> None:
+    found = tracebacks.last(f"epoch 1\n{GROUP}    | TypeError: b\n    +-----\nbye\n")
+    assert found is not None
+    assert (found.headline, found.where) == ("ExceptionGroup: several (2 sub-exceptions)", "train.py:9")
+    inner = tracebacks.last(f"epoch 1\n{GROUP}{OF_GROUP}bye\n")
+    assert inner is not None and (inner.headline, inner.where) == ("ValueError: not a number", "data.py:2")

@@ -143,11 +143,11 @@ FAULTS = {  # ends of a worker that its run brought about, and would again
 def lost(attempt: int, progress: bool, fate: str, seconds: float | None = None) -> Lost:
     """An attempt whose holder is gone, and how, by its host's word (`Host.fate`). One that took too much
     memory or disk counts as failed. Pure."""
-    kind, _, said = fate.partition(": ")
+    kind, _, text = fate.partition(": ")
     if kind not in FAULTS:
         return Lost(attempt, progress, kind or "lost", seconds=seconds)
     policy = POLICY[kind]
-    message = f"{FAULTS[kind]} ({said})" if said else FAULTS[kind]
+    message = f"{FAULTS[kind]} ({text})" if text else FAULTS[kind]
     failure = {"kind": kind, "message": message, "advice": policy.advice}
     return Lost(attempt, progress, kind, policy.retry, failure, seconds)
 

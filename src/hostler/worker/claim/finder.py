@@ -5,8 +5,9 @@ Which open runs are free, and whose worker is lost, `open_runs.py` decides; `cla
 Most claims come from a glance (`untouched_runs.py`), which sees what nobody has touched. A deep look sees
 all that is open: what was given back, what a lost worker held, what is paused; it is taken when a glance
 finds nothing, once a lease, and as soon as a worker is lost: its runs go before fresh ones. A random choice
-among the first few keeps workers from each other's way. A claim of this very session that nobody here carries
-out (its answer was lost, or its thread broke) is free.
+among the first few keeps workers from each other's way. Once a lease a deep look goes through ended runs, too
+(a person may have reopened one); in a large fleet with many runs not every worker's does. A claim of this
+very session that nobody here carries out (its answer was lost, or its thread broke) is free.
 """
 
 from __future__ import annotations
@@ -28,13 +29,15 @@ from hostler.store import Store
 from hostler.worker.claim import untouched_runs
 from hostler.worker.claim.claimant import Claimant, Scope
 from hostler.worker.claim.claimer import Claimer, Taken
-from hostler.worker.claim.open_runs import CanEver, Fits, Open, by_urgency, sort_open
+from hostler.worker.claim.open_runs import CanEver, Fits, Open, by_urgency, needed, sort_open
 from hostler.worker.claim.search_client import Asker, Promoted, asks
 from hostler.worker.claim.served_sweeps import ServedSweeps
 from hostler.worker.claim.session_watch import Sessions, SessionWatch
 from hostler.worker.claim.untouched_runs import Glances
 from hostler.worker.gang import meeting
 from hostler.worker.gang.rendezvous import Joined, Rendezvous
+
+WHOLE = 2_000_000  # workers times runs up to which every worker goes through ended runs once a lease
 
 
 @dataclass(frozen=True)
@@ -55,6 +58,8 @@ class Found:
     silent: int = 0  # runs whose holder has missed beats: one may have to be taken over soon
     fellows: int = 0  # runs that other workers of the same launch hold
     gangs: int = 0  # that run elsewhere, and could take this worker
+    # a run too large for the GPUs here, and the size that it outgrew
+    outgrown: tuple[str, int] | None = None
 
     @property
     def open(self) -> int:
@@ -75,15 +80,18 @@ class Finder:
         rungs: RungReaders | None = None,
         lost: Callable[[str], None] = lambda session: None,
         watch: SessionWatch | None = None,
+        gpus: bool = False,
     ) -> None:
         """`lost` is told of a lost session before a run of it is claimed. `watch`: over the other workers,
-        fed by this one's heartbeat."""
+        fed by this one's heartbeat. `gpus`: this machine has some, which may be too small for a sweep."""
         self._store, self._claimant, self._timing, self._clock = store, claimant, timing, clock
         rng, say_once = rng or random.Random(), _once(say)
         self._rng, self._watch = rng, watch or SessionWatch(store, claimant, timing, clock, rng)
         self._asker = Asker(store, rungs or RungReaders(store), say_once)
         self._glances, self._place = Glances(rng), untouched_runs.WorkerPosition()
-        self._sweeps = ServedSweeps(store, scope or Scope(), timing, clock, say_once, self._glances.forget)
+        self._sweeps = ServedSweeps(
+            store, scope or Scope(), timing, clock, say_once, self._glances.forget, gpus=gpus
+        )
         self._claimer = Claimer(store, claimant, timing, clock, rng, self._sweeps.stands, lost)
         self._rendezvous = Rendezvous(store, claimant.session)
         self._began = clock()
@@ -114,9 +122,18 @@ class Finder:
                 self._went_through = max(self._went_through, self._began)
                 return Found(taken)
         self._searched = now
-        whole = whole or now - self._went_through >= self._timing.lease
-        self._went_through = now if whole else self._went_through
+        if now - self._went_through >= self._timing.lease:
+            whole = whole or math.isinf(self._went_through) or self._goes_through()
+            self._went_through = now
+        elif whole:
+            self._went_through = now
         return self._search(fits, can_ever, whole=whole, lost=lost, mine=mine)
+
+    def _goes_through(self) -> bool:
+        """Whether this worker looks at ended runs in this lease. A look reads the names of all runs, so that
+        of a large fleet only some do, drawn anew in each lease; who finds nothing, or leaves, always does."""
+        names = self._watch.known * sum(queue.job.count for queue in self._sweeps)
+        return names <= WHOLE or self._rng.random() * names < WHOLE
 
     def forget(self) -> None:
         """The sweeps have changed: ask for them before the next claim."""
@@ -146,7 +163,7 @@ class Finder:
     def _search(
         self, fits: Fits, can_ever: CanEver, *, whole: bool, lost: bool, mine: Iterable[str] | None
     ) -> Found:
-        left = self._sweeps.load()
+        served = self._sweeps.load()
         opens = self._sweeps.open_runs(whole=whole)
         sessions = self._sessions(opens, whole=True)
         own = None if mine is None else frozenset(mine)
@@ -172,13 +189,14 @@ class Finder:
             paused=runs.paused,
             held=runs.held,
             unheld=runs.unheld,
-            halted=tuple(left.halted),
-            newer=tuple(left.newer),
+            halted=tuple(served.halted),
+            newer=tuple(served.newer),
             becoming=becoming,
-            waiting=tuple(left.waiting),
+            waiting=tuple(served.waiting),
             silent=runs.silent,
             fellows=runs.fellows,
             gangs=runs.gangs,
+            outgrown=runs.outgrown,
         )
 
     def _sessions(self, opens: list[Open], *, whole: bool = False) -> Sessions:
@@ -200,7 +218,7 @@ class Finder:
         startable = [
             (queue, run)
             for queue, run in free
-            if fits(queue.job)
+            if fits(needed(queue.job, run.state))
             and self._claimer.may_start(queue, run)
             and not (waits and queue.job.resources.nodes > 1)
         ]
@@ -267,27 +285,29 @@ class Finder:
 
     def _promoted(self, queue: Queue, wanted: str, until: int, most: int) -> list[Taken]:
         """Others that a pruner lets go on to the same step."""
-        found: list[Taken] = []
-        while len(found) < most and not self._claimer.is_full(queue.job):
+        taken_runs: list[Taken] = []
+        while len(taken_runs) < most and not self._claimer.is_full(queue.job):
             answer = self._asker.promotion(queue)
             if answer is None or answer.until != until or not (mate := self._alike(queue, answer, wanted)):
                 break
-            found.append(mate)
-        return found
+            taken_runs.append(mate)
+        return taken_runs
 
     def _asked(self, queue: Queue, wanted: str, most: int) -> list[Taken]:
         """Runs that a search wants tried now, as far as they fit with the others; the rest is queued."""
-        found: list[Taken] = []
+        taken_runs: list[Taken] = []
         while (
-            len(found) < most and not self._claimer.is_full(queue.job) and self._sweeps.stands(queue.job.name)
+            len(taken_runs) < most
+            and not self._claimer.is_full(queue.job)
+            and self._sweeps.stands(queue.job.name)
         ):
             answer = self._asker.ask(queue, queue.open(trusting=True))
             if not isinstance(answer, Promoted) or answer.until:
                 break
             if not (mate := self._alike(queue, answer, wanted)):
                 break
-            found.append(mate)
-        return found
+            taken_runs.append(mate)
+        return taken_runs
 
     def _alike(self, queue: Queue, answer: Promoted, wanted: str) -> Taken | None:
         """The run of a search's answer, claimed if it has the key of the others."""

@@ -62,8 +62,8 @@ class Measures:
         if old is None and not peaks.settled:
             return ""
         cpus = max(peaks.cpus, LEAST_CPUS) if peaks.settled else 0.0
-        seen = Need(cpus, int(peaks.memory * HEADROOM), int(peaks.gpu_memory * HEADROOM))
-        return self._keep(job, seen, old or seen)
+        need = Need(cpus, int(peaks.memory * HEADROOM), int(peaks.gpu_memory * HEADROOM))
+        return self._keep(job, need, old or need)
 
     def strain(self, job: Job, kind: str) -> str:
         """A run was out of memory, or its GPU was."""
@@ -108,21 +108,21 @@ def is_measured(job: Job) -> bool:
 def asked(ask: Resources, need: Need, offer: Offer) -> Resources:
     """The resources that a run is given: a person's numbers, else its need. Pure."""
     cpus = ask.cpus if ask.cpus is not None else min(need.cpus, offer.cpus)
-    found = replace(ask, cpus=cpus, memory=ask.memory if ask.memory is not None else need.memory)
+    resources = replace(ask, cpus=cpus, memory=ask.memory if ask.memory is not None else need.memory)
     if ask.gpus or ask.gpu_memory is not None or not offer.gpus or offer.slots is not None:
-        return found
+        return resources
     smallest = min(device.memory for device in offer.gpus)
-    return replace(found, gpu_memory=min(max(need.gpu_memory, smallest // LEAST_GPU), smallest))
+    return replace(resources, gpu_memory=min(max(need.gpu_memory, smallest // LEAST_GPU), smallest))
 
 
 def held(placement: Placement, ask: Resources, need: Need, offer: Offer) -> Placement:
     """The part of the machine that a run holds now, by its sweep's need. Pure."""
-    wanted = asked(ask, need, offer)
-    found = replace(placement, cpus=wanted.cpus or 0.0, memory=wanted.memory or 0, alone=False)
+    resources = asked(ask, need, offer)
+    found = replace(placement, cpus=resources.cpus or 0.0, memory=resources.memory or 0, alone=False)
     if not placement.devices or ask.gpus or ask.gpu_memory is not None:
         return found
     sizes = [device.memory for device in offer.gpus if device.id in placement.devices and device.memory]
-    memory = wanted.gpu_memory or 0
+    memory = resources.gpu_memory or 0
     return replace(found, gpu_memory=memory, share=min(1.0, memory / min(sizes)) if sizes else 1.0)
 
 

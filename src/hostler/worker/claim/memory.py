@@ -44,7 +44,7 @@ def _cached(stat: Path) -> int:
 
 def binding(groups: Path = GROUPS, own: Path = OWN) -> str:
     """Names the memory that this worker's runs share: equal for those that are bounded by the same limit."""
-    found = [(int(told), str(group)) for group, told in _told(groups, own) if told.isdigit()]
+    found = [(int(text), str(group)) for group, text in _told(groups, own) if text.isdigit()]
     limit, group = min(found, default=(0, ""))
     return group if group and limit < (physical() or limit + 1) else ""
 
@@ -59,7 +59,7 @@ def physical() -> int:
 
 def _limits(groups: Path, own: Path) -> Iterator[int]:
     """Limits of this process's group and of its parents, by either version of the kernel's interface."""
-    return (int(told) for _, told in _told(groups, own) if told.isdigit())  # else it is `max`
+    return (int(text) for _, text in _told(groups, own) if text.isdigit())  # else it is `max`
 
 
 def _told(groups: Path, own: Path) -> Iterator[tuple[Path, str]]:

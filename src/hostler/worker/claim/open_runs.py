@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from hostler.records.run.state import RunState
 from hostler.records.sweep.queue import OpenRun, Queue
@@ -27,6 +27,8 @@ class OpenRuns:
     silent: int = 0  # of those held elsewhere, with a holder that has missed beats, and could run here
     fellows: int = 0  # held by other workers of the same launch
     gangs: int = 0  # running elsewhere, and could take this worker
+    # a run too large for the GPUs here, and the size that it outgrew
+    outgrown: tuple[str, int] | None = None
 
 
 def sort_open(
@@ -38,28 +40,34 @@ def sort_open(
 ) -> OpenRuns:
     """`can_ever`: would a run fit on this machine when empty? `mine`: the runs that this session carries out;
     any other that it holds by the log alone is free. None: all that it holds."""
-    found = OpenRuns()
+    runs = OpenRuns()
     for queue, run in opens:
-        state, asked = run.state, queue.job.resources
+        state, asked = run.state, queue.job.resources.larger_than(run.state.outgrew)
         own = state.session == claimant.session
         dropped = own and mine is not None and run.key.run not in mine
         lost = state.state == RUNNING and (dropped or state.session in sessions.stale)
         if state.state == QUEUED or lost:
             if can_ever(asked):
-                found.free.append((queue, run))
+                runs.free.append((queue, run))
             else:
-                found.unfit += 1
+                runs.unfit += 1
+                runs.outgrown = (run.key.run, state.outgrew) if state.outgrew else runs.outgrown
         elif state.state == PAUSED:
-            found.paused += 1
+            runs.paused += 1
         else:
             if own or _comes_back(state, sessions):
-                found.held += 1
+                runs.held += 1
             else:
-                found.unheld += 1
-            found.silent += not own and state.session in sessions.silent and can_ever(asked)
-            found.fellows += not own and _is_of_launch(state, claimant)
-            found.gangs += not own and asked.nodes > 1 and can_ever(asked)
-    return found
+                runs.unheld += 1
+            runs.silent += not own and state.session in sessions.silent and can_ever(asked)
+            runs.fellows += not own and _is_of_launch(state, claimant)
+            runs.gangs += not own and asked.nodes > 1 and can_ever(asked)
+    return runs
+
+
+def needed(job: Job, state: RunState) -> Job:
+    """The job with the resources that this run of it needs: one that outgrew a GPU needs a larger one."""
+    return replace(job, resources=job.resources.larger_than(state.outgrew)) if state.outgrew else job
 
 
 def by_urgency(free: Iterable[Open]) -> list[Open]:

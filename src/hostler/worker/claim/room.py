@@ -62,7 +62,9 @@ class Room:
     def full(self) -> bool:
         """No run at all could be placed now, whatever it asks for."""
         slots = self.offer.slots
-        return (slots is not None and len(self._taken) >= slots) or any(one.alone for one in self._taken)
+        return (slots is not None and len(self._taken) >= slots) or any(
+            placement.alone for placement in self._taken
+        )
 
     @property
     def empty(self) -> bool:
@@ -76,7 +78,7 @@ class Room:
             yield replace(self.offer, gpus=free)
         finally:
             for device in free:
-                if not any(device.id in one.devices for one in self._taken):
+                if not any(device.id in placement.devices for placement in self._taken):
                     self._locks.release(device.id)
 
     def find(self, offer: Offer, job: Job) -> Placement | str:
@@ -153,7 +155,7 @@ class Room:
         self._promises.close()
 
     def _get(self, device: Device, say: Say) -> bool:
-        if any(device.id in one.devices for one in self._taken):
+        if any(device.id in placement.devices for placement in self._taken):
             return True
         if not self._locks.acquire(device.id):
             return False

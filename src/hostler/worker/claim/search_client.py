@@ -68,7 +68,7 @@ class Asker:
         if desk is None or desk.search.pruner is None:
             return None
         rungs = telling.scores(desk.rungs.update(), _goal(queue.job))
-        maybe = {run for here in rungs.values() for run in here} - desk.ends.names()
+        maybe = {run for rung in rungs.values() for run in rung} - desk.ends.names()
         while resume := desk.search.pruner.promote(rungs, sorted(maybe), over=False):
             state = fold(queue.log(resume.run).read_on().entries)
             if waits(state):
@@ -105,7 +105,7 @@ class Asker:
             return False
         logged = sorted({name for trial in done for name in (trial.end or {}).get("metrics") or {}})
         shown = ", ".join(name for name in logged if not name.startswith("system/")) or "nothing"
-        wanted = " and ".join(one.name for one in job.looked_at)
+        wanted = " and ".join(objective.name for objective in job.looked_at)
         why = f"{len(done)} runs are done and none has logged {wanted} (logged: {shown})"
         sweeps.halt(self._store, job.name, why, kind=sweeps.UNLOGGED)
         self._say(f"{job.name}: halted: {why}")
@@ -132,7 +132,9 @@ class Asker:
         found = space.from_json(job.search) if job.search else None
         chosen = pruning.parse(job.prune or None)
         search = Search(
-            sampler=samplers.sampler(found, [one.goal for one in job.looked_at] or ["max"], job.seed)
+            sampler=samplers.sampler(
+                found, [objective.goal for objective in job.looked_at] or ["max"], job.seed
+            )
             if found
             else None,
             pruner=pruner(chosen) if chosen else None,

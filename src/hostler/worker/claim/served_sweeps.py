@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from hostler.errors import DamagedError, MissingError, NewerFormatError
+from hostler.records.packs import packed_store
 from hostler.records.run import upstream
-from hostler.records.sweep import deadline, sweeps
+from hostler.records.sweep import deadline, outgrown_gpus, sweeps
 from hostler.records.sweep.queue import OpenRun, Queue
 from hostler.settings import Timing
 from hostler.spec.job import Job
@@ -39,10 +40,13 @@ class ServedSweeps:
         clock: Callable[[], float],
         say_once: Callable[[str], None],
         changed: Callable[[str], None],
+        *,
+        gpus: bool = False,
     ) -> None:
-        """`changed` is told of each sweep whose spec is read, for the first time or anew."""
+        """`changed` is told of each sweep whose spec is read, for the first time or anew. `gpus`: this
+        machine has some, which may be too small for a sweep."""
         self._store, self._scope, self._timing, self._clock = store, scope, timing, clock
-        self._say_once, self._changed = say_once, changed
+        self._say_once, self._changed, self._gpus = say_once, changed, gpus
         self._queues: dict[str, Queue] = {}  # the most urgent first
         self._stamps: dict[str, str] = {}  # of the spec a queue was made from
         self._checked: dict[str, float] = {}  # sweep → when its spec and halts were last looked at
@@ -79,7 +83,7 @@ class ServedSweeps:
         """Ask for the sweeps that may be served now."""
         self._loaded = self._clock()
         queues: dict[str, Queue] = {}
-        left = NotServed()
+        served = NotServed()
         for name in self._names():
             if name in self._by_hand:
                 continue
@@ -87,21 +91,22 @@ class ServedSweeps:
             try:
                 queue = None if sweeps.halted(self._store, name) else self._queue(name)
                 if queue is None or deadline.halt_if_over(self._store, queue.job):
-                    left.halted.append(name)
+                    served.halted.append(name)
                 elif queue.job.by_hand:
                     self._by_hand.add(name)
                 elif self._waits(queue.job):
-                    left.waiting.append(name)
+                    served.waiting.append(name)
                 else:
+                    packed_store.check(self._store, name)
                     queues[name] = queue
             except (MissingError, DamagedError, NewerFormatError) as error:
                 if isinstance(error, MissingError) and self._scope.only:
                     raise
                 if isinstance(error, NewerFormatError):
-                    left.newer.append(name)
+                    served.newer.append(name)
                 self._say_once(f"{name} is left alone: {error}")
         self._queues = dict(sorted(queues.items(), key=lambda item: -item[1].job.priority))
-        return left
+        return served
 
     def open_runs(self, *, whole: bool) -> list[tuple[Queue, OpenRun]]:
         """Open runs, those of the most urgent sweeps first. `whole`: ended ones may have been reopened."""
@@ -145,6 +150,8 @@ class ServedSweeps:
             if outside is not None and len(outside) == job.count:
                 self._say_once(f"{name} has no section {section}")
         known.grow()
+        if self._gpus and (size := outgrown_gpus.largest(self._store, name, known.job.source.mark)):
+            known.job = replace(known.job, resources=known.job.resources.larger_than(size))
         return known
 
     def _waits(self, job: Job) -> bool:

@@ -92,6 +92,12 @@ class SessionWatch:
             return self._sessions
 
     @property
+    def known(self) -> int:
+        """How many workers had a heartbeat at the last read; this one at least."""
+        with self._lock:
+            return max(1, len(self._etags))
+
+    @property
     def lost(self) -> frozenset[str]:
         """Lost sessions of which no deep look has seen the runs yet."""
         with self._lock:

@@ -100,20 +100,20 @@ def _too_small(offer: Offer, ask: Resources) -> str:
 def _full(offer: Offer, taken: Sequence[Placement], ask: Resources) -> str:
     if offer.slots is not None and len(taken) >= offer.slots:
         return f"all {offer.slots} slots are taken"
-    if any(one.alone for one in taken) or (
+    if any(placement.alone for placement in taken) or (
         taken and not offer.gpus and offer.slots is None and asks_nothing(ask)
     ):
         return "a run that asks for no resources has the machine to itself"
-    if sum(one.cpus for one in taken) + (ask.cpus or 0) > offer.cpus + GRAIN:
+    if sum(placement.cpus for placement in taken) + (ask.cpus or 0) > offer.cpus + GRAIN:
         return f"asks for {ask.cpus or 0:g} CPUs, fewer are free"
-    if sum(one.memory for one in taken) + (ask.memory or 0) > offer.memory:
+    if sum(placement.memory for placement in taken) + (ask.memory or 0) > offer.memory:
         return f"asks for {_gb(ask.memory)} of memory, less is free"
     return ""
 
 
 def _on_whole(offer: Offer, taken: Sequence[Placement], ask: Resources, base: Placement) -> Placement | str:
     count = max(int(ask.gpus), 1)
-    used = {device for one in taken for device in one.devices}
+    used = {device for placement in taken for device in placement.devices}
     fitting = [
         d for d in offer.gpus if d.id not in used and (ask.gpu_memory is None or _holds(d, ask.gpu_memory))
     ]
@@ -128,13 +128,13 @@ def _on_part(offer: Offer, taken: Sequence[Placement], ask: Resources, base: Pla
     options: list[tuple[float, Placement]] = []
     for device in offer.gpus:
         share, memory = _part(device, ask)
-        on_it = [one for one in taken if device.id in one.devices]
-        sum_share = sum(one.share for one in on_it)
+        on_it = [placement for placement in taken if device.id in placement.devices]
+        sum_share = sum(placement.share for placement in on_it)
         if sum_share + share > 1 + GRAIN or (
             ask.gpu_memory is not None and not _holds(device, ask.gpu_memory)
         ):
             continue
-        if device.memory and sum(one.gpu_memory for one in on_it) + memory > device.memory:
+        if device.memory and sum(placement.gpu_memory for placement in on_it) + memory > device.memory:
             continue
         options.append((sum_share, Placement((device.id,), base.cpus, base.memory, share, memory)))
     return min(options, key=lambda option: option[0])[1] if options else f"no GPU has {_wanted(ask)} free"

@@ -29,8 +29,8 @@ class NoticeBoard:
 
     def close(self) -> None:
         with self._lock:
-            for one in (self._at, *self._guests):
-                _shut(one)
+            for connection in (self._at, *self._guests):
+                _shut(connection)
             self._guests = []
 
     def _open(self) -> None:

@@ -158,8 +158,8 @@ class Shards:
         staging = self._folder.with_name(f"part-{mark.name}")
         shutil.rmtree(staging, ignore_errors=True)
         try:
-            found = scan(self._folder)
-            mine = type(found)(tuple(row for row in found.rows if self._is_mine(row.name, mark)))
+            tree_scan = scan(self._folder)
+            mine = type(tree_scan)(tuple(row for row in tree_scan.rows if self._is_mine(row.name, mark)))
             if not mine.rows or not link(self._folder, staging, mine):
                 return  # an old one, removed meanwhile
             place = Place(self._attempt, next_number(0, mark))

@@ -37,21 +37,21 @@ def cause(own: Verdict, others: Mapping[int, Mapping[str, object]], lost: Mappin
         gone = ", ".join(f"node {node} ({host})" for node, host in sorted(lost.items()))
         return Verdict(RANK_LOST, f"{gone} is gone: its heartbeat stands still", signature="rank-lost")
     told = [(node, _verdict(node, end)) for node, end in sorted(others.items())]
-    failed = [(node, one) for node, one in told if one.kind not in (DONE, NOT_FINISHED)]
+    failed = [(node, verdict) for node, verdict in told if verdict.kind not in (DONE, NOT_FINISHED)]
     ends = [(0, own), *failed] if own.kind != DONE else failed
     return min(ends, key=_order)[1] if ends else own
 
 
 def is_echo(verdict: Verdict) -> bool:
     """Whether it sounds as if another rank had been gone before."""
-    said = f"{verdict.message} {verdict.traceback[-2000:]}"
-    return verdict.kind == TEMPFAIL or (verdict.kind in (ERROR, EXIT_CODE) and bool(_ECHO.search(said)))
+    text = f"{verdict.message} {verdict.traceback[-2000:]}"
+    return verdict.kind == TEMPFAIL or (verdict.kind in (ERROR, EXIT_CODE) and bool(_ECHO.search(text)))
 
 
 def with_port(verdict: Verdict) -> Verdict:
     """The port that the leader had found was taken by another before its process came to it."""
-    said = f"{verdict.message}\n{verdict.traceback}".lower()
-    if verdict.kind in (DONE, NOT_FINISHED) or not ("eaddrinuse" in said or "address already in use" in said):
+    text = f"{verdict.message}\n{verdict.traceback}".lower()
+    if verdict.kind in (DONE, NOT_FINISHED) or not ("eaddrinuse" in text or "address already in use" in text):
         return verdict
     return Verdict(PORT, f"the port was taken: {verdict.message}", verdict.traceback, "port")
 
@@ -64,6 +64,6 @@ def _order(end: tuple[int, Verdict]) -> tuple[int, int]:
 
 def _verdict(node: int, end: Mapping[str, object]) -> Verdict:
     kind = str(end.get("kind") or ERROR)
-    said = str(end.get("message") or kind)
+    text = str(end.get("message") or kind)
     facts = {name: str(end.get(name) or "") for name in ("traceback", "error", "where")}
-    return Verdict(kind, f"node {node}: {said}", signature=str(end.get("signature") or kind), **facts)
+    return Verdict(kind, f"node {node}: {text}", signature=str(end.get("signature") or kind), **facts)

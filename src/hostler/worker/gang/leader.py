@@ -93,8 +93,8 @@ class Leader:
         }
         facts |= {"addresses": meeting.addresses(), "port": ports.numbers[0], "nodes": asked.nodes}
         self._status.deliver(lambda: self._gang.lead(facts))
-        seen = self._gather()
-        self.go = GangStart(self._nodes(seen, facts), self._board.port, secret)
+        gang_view = self._gather()
+        self.go = GangStart(self._nodes(gang_view, facts), self._board.port, secret)
         made = self.go
         self._status.guard()
         ports.hush()  # the others may be at their places before our process is
@@ -158,10 +158,10 @@ class Leader:
             return with_port(verdict)
         self._say_if_we_go()
         self._wait_for_others(verdict)
-        left = [member for member in self._members() if member.leaves]
-        if left and not self.broken and verdict.kind not in (DONE, NOT_FINISHED):
-            self._status.ask(str((left[0].leaves or {}).get("reason")))
-            return Verdict(NOT_FINISHED, f"stopped: {left[0].host} had to leave")
+        members = [member for member in self._members() if member.leaves]
+        if members and not self.broken and verdict.kind not in (DONE, NOT_FINISHED):
+            self._status.ask(str((members[0].leaves or {}).get("reason")))
+            return Verdict(NOT_FINISHED, f"stopped: {members[0].host} had to leave")
         stopped = self.broken and verdict.kind == NOT_FINISHED  # by us
         found = cause(Verdict(DONE, "") if stopped else verdict, self._ends(), self._lost())
         if self.broken:
@@ -208,19 +208,19 @@ class Leader:
             self._status.check()
             if self._status.stop:
                 raise NotGathered(Verdict(NOT_FINISHED, f"stopped: {stop_reason(self._status.stop)}"))
-            seen = self._status.deliver(self._look_while_forming)
-            here, now = seen.here, self._m.clock()
-            moved, known = (now, len(here)) if len(here) != known else (moved, known)
-            ready = [member for member in here if member.ready]
+            gang_view = self._status.deliver(self._look_while_forming)
+            members, now = gang_view.here, self._m.clock()
+            moved, known = (now, len(members)) if len(members) != known else (moved, known)
+            ready = [member for member in members if member.ready]
             asked = self._job.resources
             view = GatheringView(
-                asked.nodes, asked.fewest, 1 + len(here), 1 + len(ready), now - begun, now - moved
+                asked.nodes, asked.fewest, 1 + len(members), 1 + len(ready), now - begun, now - moved
             )
             what = decide(view, timing.gather, timing.lease)
             if what == GO:
-                return seen
+                return gang_view
             if what == GIVE_UP:
-                raise self._not_gathered(seen, view.since, beats)
+                raise self._not_gathered(gang_view, view.since, beats)
             for older in self._status.deliver(lambda: rendezvous.everywhere(self._only, queues)):
                 if older.age < self._age and self._fits(older.job.resources):
                     raise NotGathered(None, "an older run gathers its workers first")
@@ -232,14 +232,14 @@ class Leader:
 
     def _look_while_forming(self) -> GangView:
         """Write that a member whose heartbeat stands still is gone: its place is free for another."""
-        seen = self._gang.look()
-        self._look([member.session for member in seen.here])
-        for member in seen.here:
+        gang_view = self._gang.look()
+        self._look([member.session for member in gang_view.here])
+        for member in gang_view.here:
             if member.session in self._stale:
                 self._gang.note(
                     member.slot, gangs.EXIT, {"kind": LOST, "message": "its heartbeat stood still"}
                 )
-        return self._gang.look() if self._stale else seen
+        return self._gang.look() if self._stale else gang_view
 
     def _look(self, sessions: Sequence[str]) -> None:
         with self._lock:  # who waits for parts of a checkpoint looks, too
@@ -271,12 +271,16 @@ class Leader:
     def _not_gathered(self, seen: GangView, waited: float, known: Mapping[str, str]) -> NotGathered:
         """Workers that are only busy come when their runs have ended: that is not a failure."""
         sessions = heartbeats.etags(self._m.store)
-        beats = {one: beat for one in sessions if (beat := heartbeats.read(self._m.store, one)) is not None}
+        beats = {
+            session: beat
+            for session in sessions
+            if (beat := heartbeats.read(self._m.store, session)) is not None
+        }
         sweep, asked, leader = self._attempt.key.sweep, self._job.resources, self._m.session
         alive = {one: beats[one] for one in beats if sessions[one] != known.get(one)}
         if 1 + len(seen.here) + missing.busy(seen, alive, leader, sweep) >= asked.fewest:
-            said = missing.who(seen, beats, leader, sweep, asked.nodes)
-            self._say(f"its workers are still busy after {waited:.0f} s: {said}")
+            text = missing.who(seen, beats, leader, sweep, asked.nodes)
+            self._say(f"its workers are still busy after {waited:.0f} s: {text}")
             return NotGathered(None, "its workers are busy")
         message = missing.why_not(seen, beats, leader, sweep, asked.nodes, waited)
         return NotGathered(Verdict(GANG, message, signature="gang"))
@@ -299,10 +303,10 @@ class Leader:
         for member in self._members():
             if member.leaves:
                 self._status.ask(str(member.leaves.get("reason")))
-        found = cause(Verdict(DONE, ""), self._ends(), self._lost())
-        if found.kind not in (DONE, NOT_FINISHED) and self._status.stop is None:
-            self.broken = found
-            self._say(f"{found.message}: all nodes are stopped")
+        verdict = cause(Verdict(DONE, ""), self._ends(), self._lost())
+        if verdict.kind not in (DONE, NOT_FINISHED) and self._status.stop is None:
+            self.broken = verdict
+            self._say(f"{verdict.message}: all nodes are stopped")
             self._status.ask(RANK_LOST)
 
 

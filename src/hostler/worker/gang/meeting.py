@@ -36,8 +36,8 @@ def machine() -> str:
 def addresses() -> list[str]:
     """How others may reach this machine: as its platform says (which may be loopback), else by any way that
     there is, the likeliest first."""
-    if told := env.address():
-        return [told]
+    if text := env.address():
+        return [text]
     found = [_address_of(name) for _, name in socket.if_nameindex()] if sys.platform == "linux" else []
     try:
         found += [str(row[4][0]) for row in socket.getaddrinfo(env.host(), None, type=socket.SOCK_STREAM)]
@@ -79,7 +79,7 @@ class Ports:
         except MachineError:
             self.release()
             raise
-        self.numbers = tuple(int(one.getsockname()[1]) for one in self._sockets)
+        self.numbers = tuple(int(connection.getsockname()[1]) for connection in self._sockets)
         self._thread = threading.Thread(
             target=self._answer, args=(list(self._sockets),), name="ports", daemon=True
         )
@@ -100,12 +100,12 @@ class Ports:
     def release(self) -> None:
         """They are free for who was promised them, when this returns."""
         self._over.set()
-        for one in self._sockets:
+        for connection in self._sockets:
             try:
-                one.shutdown(socket.SHUT_RDWR)  # a look that is under way would keep it open
+                connection.shutdown(socket.SHUT_RDWR)  # a look that is under way would keep it open
             except OSError:
                 pass
-            one.close()
+            connection.close()
         self._sockets = []
         if self._thread:
             self._thread.join(2 * PATIENCE)
@@ -115,8 +115,8 @@ class Ports:
         while not self._over.is_set():
             try:
                 ready, _, _ = select.select(held, [], [], 0.1)
-                for one in ready:
-                    guest, _ = one.accept()
+                for connection in ready:
+                    guest, _ = connection.accept()
                     with guest:
                         guest.settimeout(PATIENCE)
                         guest.recv(1)

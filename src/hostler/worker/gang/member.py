@@ -168,8 +168,8 @@ class Member:
         self._params = brought.params
         if plan.get("restored"):
             attempt, _, step = str(plan["restored"]).partition("-")
-            found = checkpoints.read(m.store, key.run, Place(int(attempt), int(step)))
-            checkpoints.restore(m.store, found, self._folder.checkpoint)
+            checkpoint = checkpoints.read(m.store, key.run, Place(int(attempt), int(step)))
+            checkpoints.restore(m.store, checkpoint, self._folder.checkpoint)
         prepared = prepare(job, m.store, m.cache, self._folder.folder, self._uploader.note, m.preparations)
         return prepared, bool(plan.get("restored"))
 
@@ -286,12 +286,12 @@ class Member:
             self._status.check()
             self._look_around()
             try:
-                seen = self._gang.look()
+                gang_view = self._gang.look()
             except StoreError:
-                seen = GangView()
-            if self._process is None and not self.vacant and self._given_up(seen):
+                gang_view = GangView()
+            if self._process is None and not self.vacant and self._given_up(gang_view):
                 raise Gone("the others took this worker for dead")
-            found = what(seen)
+            found = what(gang_view)
             if found is not None:
                 return found
             if self._told and self._process is None:

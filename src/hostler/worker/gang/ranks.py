@@ -8,8 +8,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from itertools import pairwise
-from pathlib import PurePath
 
 from hostler import env
 from hostler.records.run.gang import GangNode, GangStart
@@ -25,27 +23,6 @@ def ports_of_node(kind: str, procs: int) -> int:
 def variables(kind: str, go: GangStart, node: int, procs: int) -> list[dict[str, str]]:
     """Variables of each process of a node."""
     return [_process(kind, go, node, procs, local) for local in range(procs)]
-
-
-def of_launcher(go: GangStart, node: int, procs: int) -> dict[str, str]:
-    """Variables of a torchrun that starts a node's processes itself: it reads its options from these."""
-    first = go.nodes[0]
-    return {
-        "PET_NNODES": str(len(go.nodes)),
-        "PET_NODE_RANK": str(node),
-        "PET_NPROC_PER_NODE": str(procs),
-        "PET_MASTER_ADDR": first.address,
-        "PET_MASTER_PORT": str(first.ports[0]),
-        **_board(go),
-    }
-
-
-def is_launcher(command: Sequence[str]) -> bool:
-    """Whether this command is a torchrun."""
-    return any(PurePath(word).name == "torchrun" for word in command[:3]) or any(
-        (flag, module) in (("-m", "torch.distributed.run"), ("-m", "torch.distributed.launch"))
-        for flag, module in pairwise(command)
-    )
 
 
 def _process(kind: str, go: GangStart, node: int, procs: int, local: int) -> dict[str, str]:
@@ -69,7 +46,7 @@ def _process(kind: str, go: GangStart, node: int, procs: int, local: int) -> dic
             "JAX_NUM_PROCESSES": str(world),
             "JAX_PROCESS_ID": str(rank),
         }
-    return {**found, **_board(go)}
+    return {**found, **board(go)}
 
 
 def _tf_config(nodes: Sequence[GangNode], rank: int, procs: int) -> str:
@@ -77,7 +54,7 @@ def _tf_config(nodes: Sequence[GangNode], rank: int, procs: int) -> str:
     return json.dumps({"cluster": {"worker": workers}, "task": {"type": "worker", "index": rank}})
 
 
-def _board(go: GangStart) -> dict[str, str]:
+def board(go: GangStart) -> dict[str, str]:
     """Where ranks on several machines agree; those on one do so in their folder."""
     if len(go.nodes) < 2:
         return {}

@@ -87,15 +87,15 @@ class Rendezvous:
 
     def forming(self, opens: Iterable[tuple[Queue, OpenRun]], stale: Iterable[str] = ()) -> list[Forming]:
         """Gangs that others lead and that lack workers, the oldest first."""
-        found = []
+        formings = []
         for queue, run in opens:
             state = run.state
             if queue.job.resources.nodes < 2 or state.state != RUNNING or state.stop:
                 continue
             if state.session and state.session != self._session and state.session not in set(stale):
                 at = float((state.claim or {}).get("at", 0.0))
-                found.append(Forming(queue.job, run.key, state.attempt, state.session, at))
-        return sorted((one for one in found if self._lacks(one)), key=lambda one: one.age)
+                formings.append(Forming(queue.job, run.key, state.attempt, state.session, at))
+        return sorted((one for one in formings if self._lacks(one)), key=lambda one: one.age)
 
     def everywhere(self, only: Iterable[str], known: dict[str, Queue]) -> list[Forming]:
         """The same, for one who has no queues at hand; `known` keeps them for the next look."""
@@ -114,12 +114,12 @@ class Rendezvous:
         self, gangs: Iterable[Forming], fits: Callable[[Job], bool], facts: Mapping[str, Any]
     ) -> Joined | None:
         """A place in the oldest that fits."""
-        for one in gangs:
-            if fits(one.job):
-                gang = Gang(self._store, one.key.run, one.attempt)
-                slot = gang.join({**facts, "session": self._session}, one.job.resources.nodes)
+        for forming in gangs:
+            if fits(forming.job):
+                gang = Gang(self._store, forming.key.run, forming.attempt)
+                slot = gang.join({**facts, "session": self._session}, forming.job.resources.nodes)
                 if slot is not None:
-                    return Joined(one.job, one.key, one.attempt, slot, one.session)
+                    return Joined(forming.job, forming.key, forming.attempt, slot, forming.session)
         return None
 
     def _lacks(self, one: Forming) -> bool:
@@ -127,14 +127,14 @@ class Rendezvous:
         given up in it. Who was only taken for dead may come again."""
         if (one.key.run, one.attempt) in self._gone:
             return False
-        seen = Gang(self._store, one.key.run, one.attempt).look()
-        if seen.go:
+        gang_view = Gang(self._store, one.key.run, one.attempt).look()
+        if gang_view.go:
             self._gone.add((one.key.run, one.attempt))
         mine = any(
             member.session == self._session and (member.exit or {}).get("kind") != RANK_LOST
-            for member in seen.others
+            for member in gang_view.others
         )
-        return seen.go is None and not mine and len(seen.here) < one.job.resources.nodes - 1
+        return gang_view.go is None and not mine and len(gang_view.here) < one.job.resources.nodes - 1
 
 
 def patience(kind: str, timing: Timing, *, going: bool) -> float:

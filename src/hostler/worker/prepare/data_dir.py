@@ -151,13 +151,13 @@ def _computed(item: DataItem, cache: Path, note: Note, code: Path, env: Mapping[
         note(f"preparing {what}")
         work = working_copy(code, place / "work")
         command.run(item.run, what=f"preparing {what}", cwd=work, environ=env)
-        left = work / out
-        if not os.path.realpath(left).startswith(f"{os.path.realpath(work)}/") or not left.exists():
+        path = work / out
+        if not os.path.realpath(path).startswith(f"{os.path.realpath(work)}/") or not path.exists():
             raise PrepareError(
                 f"{what}: its command did not write {out}",
                 hint="`out` names what the command writes in its folder",
             )
-        left.resolve().rename(place / "out")
+        path.resolve().rename(place / "out")
         shutil.rmtree(work)
 
     key = hashlib.sha256(json.dumps([list(item.run), out, identity(code)]).encode()).hexdigest()[:40]

@@ -6,11 +6,14 @@ The token is sent to the hub itself, never to where the hub sends us on to.
 
 from __future__ import annotations
 
+import http.client
 import json
 import os
 import re
 import urllib.error
 import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote, urlsplit
@@ -47,8 +50,12 @@ def fetch(url: str, place: Path, name: str) -> None:
     for one in names:
         below = one.removeprefix(meant.path)
         if not one.startswith(meant.path) or ".." in below.split("/") or below.startswith("/"):
-            raise PrepareError(f"{url} holds a name that is not a path: {one!r}")
-        (place / below).parent.mkdir(parents=True, exist_ok=True)
+            raise PrepareError(f"{url} holds a name that is not a path: {one!r:.200}")
+        try:
+            (place / below).parent.mkdir(parents=True, exist_ok=True)
+        except (OSError, ValueError) as error:
+            why = getattr(error, "strerror", None) or error
+            raise PrepareError(f"{url} holds a name that no folder here takes: {one!r:.200}: {why}") from None
         _download(meant.at(endpoint, one), place / below, token, url)
 
 
@@ -58,13 +65,23 @@ def _listed(meant: hub_address.HubPath, endpoint: str, token: str | None, url: s
     tree = f"{endpoint}/api/{meant.kind}/{meant.repo}/tree/{quote(meant.revision, safe='')}{below}"
     page: str | None = f"{tree}?recursive=true"
     names: list[str] = []
-    while page:
+    asked: set[str] = set()
+    while page and page not in asked:
+        asked.add(page)
         with _opened(page, token, url) as answer:
-            rows = json.loads(answer.read())
+            names += _names(answer.read(), url)
             following = re.search(r'<([^>]+)>;\s*rel="next"', answer.headers.get("Link") or "")
-        names += [str(row["path"]) for row in rows if row.get("type") == "file"]
         page = following[1] if following and _host(following[1]) == _host(endpoint) else None
     return names
+
+
+def _names(data: bytes, url: str) -> list[str]:
+    """Files of a page of the list."""
+    try:
+        return [str(row["path"]) for row in json.loads(data) if row.get("type") == "file"]
+    except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
+        hint = "a proxy may have answered in its place; HF_ENDPOINT names another hub"
+        raise PrepareError(f"the hub's list of {url} is not one: {data[:40]!r}", hint=hint) from None
 
 
 def _download(address: str, path: Path, token: str | None, url: str) -> None:
@@ -78,19 +95,22 @@ def _download(address: str, path: Path, token: str | None, url: str) -> None:
         raise PrepareError(f"cannot fetch {url}: got {got} bytes of {announced}")
 
 
-def _opened(address: str, token: str | None, url: str) -> Any:
+@contextmanager
+def _opened(address: str, token: str | None, url: str) -> Iterator[Any]:
+    """The hub's answer; also what breaks off while it is read is said of the address."""
     request = urllib.request.Request(address, headers={"User-Agent": "hostler"})
     if token:
         request.add_unredirected_header("Authorization", f"Bearer {token}")
     try:
-        return urllib.request.build_opener(_KeepTokenAtHome).open(request, timeout=TIMEOUT)
+        with urllib.request.build_opener(_KeepTokenAtHome).open(request, timeout=TIMEOUT) as answer:
+            yield answer
     except urllib.error.HTTPError as error:
         if error.code in (401, 403):
             hint = "is the name right? of a private or gated one, HF_TOKEN has to be set where the run is"
             raise PrepareError(f"the hub refuses {url}: {error.code}", hint=hint) from None
         kind = MissingError if error.code in (404, 410) else PrepareError
         raise kind(f"cannot fetch {url}: {error.code} {error.reason}") from None
-    except (OSError, ValueError) as error:
+    except (http.client.HTTPException, OSError, ValueError) as error:
         raise PrepareError(f"cannot fetch {url}: {error}") from None
 
 

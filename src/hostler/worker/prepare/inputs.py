@@ -35,11 +35,11 @@ def bring(
 ) -> Inputs:
     """The inputs of a run, here. MissingError if what they name has nothing to give."""
     first = [replace(one, key=f"{INIT} (--init-from)") for one in inputs_of({"": init})]
-    wanted = [*inputs_of(params), *first]
-    if not wanted:
+    inputs = [*inputs_of(params), *first]
+    if not inputs:
         return Inputs(params)
-    found = upstream.pinned(store, run, wanted)
-    paths = {key: _here(one, store, cache, note) for key, one in found.items()}
+    found = upstream.pinned(store, run, inputs)
+    paths = {key: _here(record, store, cache, note) for key, record in found.items()}
     taken = {key: str(one["run"]) for key, one in found.items()}
     texts = {key: str(path) for key, path in paths.items()}
     return Inputs(with_paths(params, texts), paths[first[0].key] if first else None, taken)

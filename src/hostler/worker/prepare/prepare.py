@@ -62,12 +62,12 @@ class Preparations:
 
     def ready(self, job: Job, make: Callable[[], PreparedJob]) -> PreparedJob:
         now, of = self.clock(), _dependence(job)
-        fresh = [one for one in self._known if now - one.at < FRESH]
+        fresh = [prepared_job for prepared_job in self._known if now - prepared_job.at < FRESH]
         for known in fresh:
             if known.of == of and known.code.is_dir():
                 return known
         made = replace(make(), at=self.clock())
-        self._known = [made, *(one for one in fresh if one.of != of)][:KNOWN]
+        self._known = [made, *(prepared_job for prepared_job in fresh if prepared_job.of != of)][:KNOWN]
         return made
 
 
@@ -154,17 +154,17 @@ def setup_dir(
         try:
             commands.run(command, what="setup", cwd=place / cwd, environ=environ, log=log)
         finally:
-            said = log.read_bytes().decode("utf-8", "surrogateescape")
-            log.write_bytes(hide(said).encode("utf-8", "surrogateescape"))
+            text = log.read_bytes().decode("utf-8", "surrogateescape")
+            log.write_bytes(hide(text).encode("utf-8", "surrogateescape"))
 
     return once_in_place(folder, make, what="setup", note=note)
 
 
 def library_variables(cache: Path, environ: Mapping[str, str]) -> dict[str, str]:
     """PYTHONPATH with the library last, so that a project's own choice wins."""
-    given = environ.get("PYTHONPATH", "")
+    pythonpath = environ.get("PYTHONPATH", "")
     return {
-        "PYTHONPATH": os.pathsep.join(filter(None, [given, str(_library_folder(cache))])),
+        "PYTHONPATH": os.pathsep.join(filter(None, [pythonpath, str(_library_folder(cache))])),
         "PYTHONUNBUFFERED": "1",
     }
 

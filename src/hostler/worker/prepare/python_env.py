@@ -40,10 +40,10 @@ class PathEnv:
 def python_env(spec: PythonEnv, code: Path, cache: Path, note: Note) -> PathEnv:
     """The Python a job asks for; the machine's own if it asks for none. One that is there is not changed:
     requirements beside it are checked."""
-    found = _found(spec, code, cache, note)
+    path_env = _found(spec, code, cache, note)
     if spec.requirements and (spec.conda_env or spec.venv or spec.exe):
-        preflight.check_pins(found.exe, requirements.read(code / spec.requirements).lines)
-    return found
+        preflight.check_pins(path_env.exe, requirements.read(code / spec.requirements).lines)
+    return path_env
 
 
 def _found(spec: PythonEnv, code: Path, cache: Path, note: Note) -> PathEnv:

@@ -83,8 +83,8 @@ def check(job: Job) -> None:
 
 def _from_store(store: Store, key: str) -> Mapping[str, str]:
     try:
-        found: dict[str, str] = json.loads(store.get(key).data)["secrets"]
-        return found
+        secrets: dict[str, str] = json.loads(store.get(key).data)["secrets"]
+        return secrets
     except NotFound:
         raise MissingError(
             f"the secrets of this launch are gone: {key} was not found in {store.url}",

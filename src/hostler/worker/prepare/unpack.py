@@ -115,12 +115,12 @@ class _Header(tarfile.TarInfo):
 
     @classmethod
     def frombuf(cls, *given: Any) -> Any:
-        found = super().frombuf(*given)
-        if found.type in _NAMES and found.size > LONGEST_HEADER:
+        header = super().frombuf(*given)
+        if header.type in _NAMES and header.size > LONGEST_HEADER:
             raise RuntimeError(
-                f"a header of {found.size} bytes"
+                f"a header of {header.size} bytes"
             )  # no error that tarfile would take for its own
-        return found
+        return header
 
 
 def _is_tar(archive: Path) -> bool:

@@ -66,12 +66,14 @@ def look(ctypes: Any) -> KnownHandlers | None:
             handlers = list(_handlers(memory.fileno(), head))
             count = _word(memory.fileno(), head + 8) if head else 0
         maps = _maps()
-        own = [one for one in handlers if one[0] != CXA or one[2:] != (0, 0)]  # without a library: loader's
+        own = [
+            handler for handler in handlers if handler[0] != CXA or handler[2:] != (0, 0)
+        ]  # without a library: loader's
         calls = [
             (flavour, _checked(_address(function, secret), maps), argument)
             for flavour, function, argument, _ in _on_purpose(own, maps)
         ]
-        return KnownHandlers(head, count, frozenset(one.file for one in maps), tuple(calls))
+        return KnownHandlers(head, count, frozenset(mapping.file for mapping in maps), tuple(calls))
     except (OSError, ValueError, struct.error):
         return None
 
@@ -133,7 +135,7 @@ def _address(function: int, secret: int) -> int:
 
 
 def _checked(address: int, maps: list[Mapping]) -> int:
-    if not any(one.runs and one.low <= address < one.high for one in maps):
+    if not any(mapping.runs and mapping.low <= address < mapping.high for mapping in maps):
         raise ValueError("not the address of a function")
     return address
 
@@ -203,15 +205,15 @@ def _word(memory: int, address: int) -> int:
 
 
 def _maps() -> list[Mapping]:
-    found, last = [], ""
+    mappings, last = [], ""
     with open("/proc/self/maps", encoding="utf-8", errors="surrogateescape") as lines:
         for line in lines:
             words = line.split(None, 5)
             low, high = (int(word, 16) for word in words[0].split("-"))
             last = words[5].rstrip("\n") if len(words) > 5 else last
-            found.append(Mapping(low, high, last, "x" in words[1]))
-    return found
+            mappings.append(Mapping(low, high, last, "x" in words[1]))
+    return mappings
 
 
 def _file(address: int, maps: list[Mapping]) -> str:
-    return next((one.file for one in maps if one.low <= address < one.high), "")
+    return next((mapping.file for mapping in maps if mapping.low <= address < mapping.high), "")

@@ -56,11 +56,11 @@ class ProcessGroup:
         killed: dict[int, ProcessRow] = {}
         deadline = time.monotonic() + timeout
         while True:
-            left = self.members(fresh=fresh)
-            if not left or time.monotonic() > deadline:
+            rows = self.members(fresh=fresh)
+            if not rows or time.monotonic() > deadline:
                 return list(killed.values())
-            killed |= left
-            for pid in left:
+            killed |= rows
+            for pid in rows:
                 _kill(pid)
             time.sleep(0.01)
 

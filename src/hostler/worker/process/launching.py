@@ -9,18 +9,19 @@ from hostler.records.run import handoff
 from hostler.records.run.gang import GangStart
 from hostler.spec.argv import Built
 from hostler.spec.job import Job
-from hostler.worker.gang import meeting, ranks
+from hostler.worker.gang import launchers, meeting, ranks
 from hostler.worker.process import spawning
 
 
 def launched(built: Built, job: Job, go: GangStart, node: int, folder: Path) -> Built:
-    """The same command, for all processes of this node. A torchrun starts them itself."""
+    """The same command, for all processes of this node. A launcher, such as torchrun, starts them itself."""
     procs = job.resources.procs_per_node
     if job.resources.fewest < job.resources.nodes:
         built = Built(built.argv, {**built.env, env.ELASTIC: "1"})
     built = Built(built.argv, {**_interface(go, node), **built.env})
-    if ranks.is_launcher(built.argv):
-        return Built(built.argv, {**built.env, **ranks.of_launcher(go, node, procs)})
+    if launchers.is_launcher(built.argv):
+        told = launchers.variables(go, node, procs)
+        return Built(launchers.command(built.argv, go, node, procs), {**built.env, **told})
     variables = ranks.variables(job.distributed, go, node, procs)
     if procs == 1:
         return Built(built.argv, {**built.env, **variables[0]})

@@ -56,10 +56,10 @@ class Process:
         word `script_at` of the command is a script."""
         _check(argv, env)
         mark = secrets.token_hex(8)
-        wanted = CommandSpec(
+        spec = CommandSpec(
             argv, cwd, {**env, environment.MARK: mark}, folder.absolute(), log, mark, script_at
         )
-        return cls(open_line(wanted, python, pool), wanted)
+        return cls(open_line(spec, python, pool), spec)
 
     def __init__(self, line: SupervisorPipes, wanted: CommandSpec) -> None:
         self._line, self._wanted = line, wanted
@@ -150,12 +150,12 @@ class Process:
 
     def _conclude(self) -> Exit:
         """The supervisor is gone: its report, or, if it was killed, an end made here."""
-        wanted = self._wanted
+        spec = self._wanted
         report = json.loads(self._pending) if self._pending.endswith(b"\n") else None
         self._line.done(kept=report is not None and report["gone"])
         if report is not None:
-            path = wanted.env.get("PATH", os.defpath)
-            return from_report(report, wanted.argv, wanted.cwd, path)
+            path = spec.env.get("PATH", os.defpath)
+            return from_report(report, spec.argv, spec.cwd, path)
         self.group.end(fresh=True)
         return Exit(supervisor_lost=True, seconds=time.monotonic() - self._begun)
 

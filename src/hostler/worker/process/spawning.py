@@ -237,13 +237,13 @@ def started(
 
 def line_of(connection: socket.socket) -> str:
     """A line of text, all that has been sent."""
-    found = b""
-    while not found.endswith(b"\n"):
+    data = b""
+    while not data.endswith(b"\n"):
         piece = connection.recv(4096)
         if not piece:
             raise ConnectionResetError("the spawner is gone")
-        found += piece
-    return found.decode()
+        data += piece
+    return data.decode()
 
 
 def text(folder: Path, name: str) -> str:

@@ -46,7 +46,7 @@ def main(words: list[str]) -> int:
 def _first(started: list[subprocess.Popen[bytes]]) -> int | None:
     """Which one failed; None if all have ended well."""
     while True:
-        codes = [one.poll() for one in started]
+        codes = [process.poll() for process in started]
         failed = next((n for n, code in enumerate(codes) if code), None)
         if failed is not None or None not in codes:
             return failed
@@ -55,13 +55,13 @@ def _first(started: list[subprocess.Popen[bytes]]) -> int | None:
 
 def _end(started: list[subprocess.Popen[bytes]]) -> None:
     """SIGTERM, and after a while the end."""
-    left = [one for one in started if one.poll() is None]
-    for one in left:
+    processes = [process for process in started if process.poll() is None]
+    for one in processes:
         one.terminate()
     deadline = time.monotonic() + PATIENCE
-    while any(one.poll() is None for one in left) and time.monotonic() < deadline:
+    while any(process.poll() is None for process in processes) and time.monotonic() < deadline:
         time.sleep(LOOK)
-    for one in left:
+    for one in processes:
         if one.poll() is None:
             one.kill()
         one.wait()

@@ -212,11 +212,11 @@ def _text(path: str) -> str:
 
 
 def _all(file: int) -> bytes:
-    found = piece = os.read(file, 1 << 16)
+    data = piece = os.read(file, 1 << 16)
     while piece:
         piece = os.read(file, 1 << 16)
-        found += piece
-    return found
+        data += piece
+    return data
 
 
 def _prepare_signals() -> int:

@@ -131,7 +131,7 @@ def _asked(
     }
     if pool:
         return pool.lend(request, descriptors, wanted.folder)
-    one = spawning.program(python or spawning.python(), wanted.folder)
+    supervisor = spawning.program(python or spawning.python(), wanted.folder)
     with suppress(BrokenPipeError):  # it has died already, and the report will say so
-        one.send(request, descriptors)
-    return one
+        supervisor.send(request, descriptors)
+    return supervisor

@@ -123,11 +123,11 @@ class Parent(Spawner):
     def _answer(self, connection: socket.socket) -> str:
         try:
             connection.settimeout(SLOW)
-            said = spawning.line_of(connection).strip()
+            text = spawning.line_of(connection).strip()
             connection.settimeout(None)
         except OSError as error:
-            said = f"it did not answer: {error}"
-        return "" if said == "ready" else said
+            text = f"it did not answer: {error}"
+        return "" if text == "ready" else text
 
     def _begin(self, folder: Path) -> None:
         raise ConnectionResetError("the warm parent is gone")
@@ -173,19 +173,19 @@ class Warmth:
     ) -> Process:
         """Like Process.start; `code` names what the working folder holds. `strict`: the process ends through
         libc's `exit`, whatever its libraries have left to do."""
-        given: dict[str, Any] = {"cwd": cwd, "env": env, "folder": folder, "log": log}
+        values: dict[str, Any] = {"cwd": cwd, "env": env, "folder": folder, "log": log}
         script = script_of(argv, env)
         if script is None or not (cwd / script.path).is_file():
-            return Process.start(argv, **given)
+            return Process.start(argv, **values)
         key = key_of(script, env, [*code, strict])
         pool = self._ready(key)
         if pool:
             try:
-                return Process.start(argv, **given, pool=pool, script_at=script.at)
+                return Process.start(argv, **values, pool=pool, script_at=script.at)
             except MachineError:  # the parent is gone
                 self._drop(key)
         self._make_ready(key, script, env, cwd, strict)
-        return Process.start(argv, **given)
+        return Process.start(argv, **values)
 
     def tidy(self) -> None:
         """End parents that nobody has used for long."""

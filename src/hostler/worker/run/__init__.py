@@ -16,6 +16,7 @@ failure.py          what an exit means: its kind, in one line
 kinds.py            kinds of failures, and what each allows
 tracebacks.py       tracebacks in a log
 drawn_tracebacks.py tracebacks as rich and IPython draw them
+larger_gpu.py       whether a run out of memory may get a larger GPU
 conclude.py         decides what becomes of the run
 ending.py           delivers the end
 run_folders.py      local folders of runs

@@ -3,7 +3,8 @@
 After a stop request the request's reason decides. Without one the verdict does: done ends the run; a
 failure gives it back while its budget lasts. An attempt that saved something new counts against nothing,
 but the same error `limits.failures` times in a row ends the run whatever it saved. An error of the script
-before any progress ends the run as soon as it is certain to come again (`kinds.tries`).
+before any progress ends the run as soon as it is certain to come again (`kinds.tries`), and a run whose
+`limits.time` is spent is not given back for an attempt that would be ended at once.
 """
 
 from __future__ import annotations
@@ -18,7 +19,16 @@ from hostler.spec import states
 from hostler.spec.job import Job
 from hostler.spec.units import counted
 from hostler.worker.run.failure import Verdict
-from hostler.worker.run.kinds import DIVERGED, MACHINE, NOT_FINISHED, POLICY, REPAIR, tries
+from hostler.worker.run.kinds import (
+    CUDA_MEMORY,
+    DIVERGED,
+    MACHINE,
+    NOT_FINISHED,
+    POLICY,
+    REPAIR,
+    TIME_LIMIT,
+    tries,
+)
 
 LOST_MAX = 5  # attempts in a row that were lost without anything saved
 TEMPFAIL_MAX = 3  # exits with 75 in a row without anything saved
@@ -51,6 +61,8 @@ _AFTER_STOP = {
     PRUNE: states.PRUNED,
 }
 
+OUT_OF_TIME = "its attempts have spent limits.time"
+
 _COUNTS = {"failures": "failures", "exit75": "tempfail", "lost": "lost"}
 
 
@@ -63,9 +75,18 @@ class Conclusion:
 
 
 def conclude(
-    verdict: Verdict, stop: str | None, progress: bool, state: RunState, job: Job, *, moved: bool = False
+    verdict: Verdict,
+    stop: str | None,
+    progress: bool,
+    state: RunState,
+    job: Job,
+    *,
+    moved: bool = False,
+    seconds: float = 0.0,
+    outgrew: int = 0,
 ) -> Conclusion:
-    """`progress`: it saved something new. `moved`: it logged a point, or did not begin anew."""
+    """`progress`: it saved something new. `moved`: it logged a point, or did not begin anew. `seconds`: that
+    the attempt took. `outgrew`: bytes of the GPU that was too small, where it may get a larger one."""
     if verdict.kind == "done":
         return Conclusion(Outcome(states.DONE))
     if verdict.kind == DIVERGED:
@@ -74,8 +95,8 @@ def conclude(
         return Conclusion(ended, f"diverged: {verdict.message}")
     if stop is not None:
         to = _AFTER_STOP.get(stop, states.PAUSED)  # a later version's: keep the place
-        said = "" if verdict.kind == NOT_FINISHED else f"; it ended with {verdict.message}"
-        return Conclusion(Outcome(to, stop, progress=progress), f"{to}: {states.stop_reason(stop)}{said}")
+        text = "" if verdict.kind == NOT_FINISHED else f"; it ended with {verdict.message}"
+        return Conclusion(Outcome(to, stop, progress=progress), f"{to}: {states.stop_reason(stop)}{text}")
     message = _said(verdict)
     failure = {
         "kind": verdict.kind,
@@ -84,6 +105,12 @@ def conclude(
         "advice": POLICY[verdict.kind].advice,
     }
     outcome = Outcome(states.FAILED, verdict.kind, failure, progress=progress)
+    if verdict.kind == CUDA_MEMORY and state.outgrew:
+        message = _said(verdict, "on a larger GPU, too")
+        return Conclusion(replace(outcome, failure={**failure, "message": message}), message)
+    if verdict.kind == CUDA_MEMORY and outgrew and not is_out_of_time(state, job, seconds):
+        outcome = replace(outcome, state=states.QUEUED, outgrew=outgrew)
+        return Conclusion(outcome, f"{message}: will be tried once on a GPU with more than {_gb(outgrew)}")
     against = _COUNTS.get(POLICY[verdict.kind].retry)
     if against is not None:
         # Leaving with 75 or being killed is no error: however often it comes, it is not "the same error".
@@ -91,6 +118,8 @@ def conclude(
         outcome = replace(outcome, counts=against, suspect=against == "failures", signature=signature)
         tally = count(state.tally, outcome.record())
         over, sure = exhausted(tally, job), not (progress or moved) and certain(verdict, tally, job)
+        if not over and not sure and is_out_of_time(state, job, seconds):
+            over, failure["advice"] = OUT_OF_TIME, POLICY[TIME_LIMIT].advice
         if not over and not sure:
             return Conclusion(replace(outcome, state=states.QUEUED), f"{message}: will be tried again")
         if sure:
@@ -99,6 +128,15 @@ def conclude(
         message = _said(verdict, over)
         outcome = replace(outcome, failure={**failure, "message": message})
     return Conclusion(replace(outcome, signature=verdict.signature), message)
+
+
+def is_out_of_time(state: RunState, job: Job, seconds: float = 0.0) -> bool:
+    """Whether the attempts of a run, with one more of so many seconds, have spent `limits.time`."""
+    return job.limits.time is not None and state.seconds + seconds >= job.limits.time
+
+
+def _gb(size: int) -> str:
+    return f"{size / 1e9:.3g} GB"
 
 
 def certain(verdict: Verdict, tally: Tally, job: Job) -> bool:

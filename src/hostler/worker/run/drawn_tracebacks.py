@@ -13,10 +13,13 @@ from hostler.frozen import dataclass
 
 HEADER = "Traceback (most recent call last):"
 
+_GROUP = re.compile(r"\s*(?:[|+] )?(?:\+ )?Exception Group " + re.escape(HEADER))
+_MARGIN = re.compile(r"\s*(?:\| ?|\+(?=[-+]))")
 _TOP = re.compile(r"[╭┌+][─-]+(?: (?P<title>[^─]+?) [─-]+)?[╮┐+]")
 _BOTTOM = re.compile(r"[╰└+][─-]+[╯┘+]")
 _INNER = "╭┌╰└│|+"  # a box in the box: local variables
 _RICH_FRAME = re.compile(r"(?P<file>.+):(?P<line>\d+)(?: in (?P<name>.+))?")
+_AT_LINE = re.compile(r":\d+$")
 _RICH_CODE = re.compile(r"[❱>]\s*\d+\s?(?P<code>.*)")
 _IPYTHON = re.compile(r"(?P<kind>[A-Za-z_][\w.]*) +Traceback \(most recent call last\)")
 _IPYTHON_FRAME = re.compile(
@@ -38,7 +41,7 @@ class _Box:
 def plain(lines: Sequence[str]) -> list[str]:
     """The lines of a log, each drawn traceback in them as Python prints one."""
     made: list[str] = []
-    at = 0
+    lines, at = _ungrouped(lines), 0
     while at < len(lines):
         if _TOP.fullmatch(lines[at]) and (box := _box(lines, at)):
             at = _add_box(made, lines, box)
@@ -48,6 +51,23 @@ def plain(lines: Sequence[str]) -> list[str]:
         else:
             made.append(lines[at])
             at += 1
+    return made
+
+
+def _ungrouped(lines: Sequence[str]) -> Sequence[str]:
+    """The lines, those of an exception group without the margin that Python draws beside them."""
+    if not any(_GROUP.fullmatch(line) for line in lines):
+        return lines
+    made, inside = list[str](), False
+    for line in lines:
+        if _GROUP.fullmatch(line):
+            made.append(HEADER)
+            inside = True
+        elif inside and (margin := _MARGIN.match(line)):
+            made += [] if margin[0].strip() == "+" else [line[margin.end() :]]
+        else:
+            made.append(line)
+            inside = False
     return made
 
 
@@ -89,7 +109,8 @@ def _rich_frames(box: _Box) -> list[str]:
     for line in (*box.lines, ""):
         text = line.rstrip()
         if text[:1] and text[0] not in " ❱" + _INNER:
-            place += text if folded or not place else f" {text}"
+            is_apart = not folded or (text.startswith("in ") and _AT_LINE.search(place))
+            place += f" {text}" if place and is_apart else text
             folded = len(text) >= box.width - 4
             continue
         made += _rich_frame(place)

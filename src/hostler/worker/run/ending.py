@@ -13,19 +13,20 @@ from hostler.records.checkpoint.checkpoints import Checkpoint
 from hostler.records.run import handoff
 from hostler.records.run.entries import Outcome
 from hostler.records.run.log import PRUNE, RUNG
-from hostler.records.sweep import sweeps
+from hostler.records.sweep import gpu_company, sweeps
 from hostler.spec import states
 from hostler.spec.params import flatten
 from hostler.trackers.base import Closing
 from hostler.worker.gang.leader import Leader
-from hostler.worker.run import conclude, option_forms, run_folders
+from hostler.worker.run import conclude, larger_gpu, option_forms, run_folders
 from hostler.worker.run.conclude import Conclusion
 from hostler.worker.run.exit import Exit
 from hostler.worker.run.failure import TEMPFAIL_CODE, Verdict, classify
-from hostler.worker.run.kinds import DISK_FULL, DONE, EXIT_CODE, MEMORY, USAGE
+from hostler.worker.run.kinds import CUDA_MEMORY, DISK_FULL, DONE, EXIT_CODE, MEMORY, USAGE
 from hostler.worker.run.local_attempt import LocalAttempt
 from hostler.worker.run.watch import Watchman
 
+LASTED = 60.0  # seconds after which the use of a GPU means something
 TOLD_BY_SHELL = 128  # and a signal: the exit code of a shell whose child was killed by it
 
 
@@ -94,10 +95,27 @@ class Ending:
         self.kind = verdict.kind
         saver = self._delivery.saver
         progress = saver is not None and saver.commits > 0
-        what = conclude.conclude(
-            verdict, self._status.stop, progress, self._state, self._job, moved=self._moved
+        conclusion = conclude.conclude(
+            verdict,
+            self._status.stop,
+            progress,
+            self._state,
+            self._job,
+            moved=self._moved,
+            seconds=self._local.cost.seconds,
+            outgrew=self._outgrew(verdict),
         )
-        self._write(what, exit, result)
+        self._write(conclusion, exit, result)
+
+    def _outgrew(self, verdict: Verdict) -> int:
+        """Bytes of the GPU that was too small for this run, where it may get a larger one; else 0."""
+        local, size = self._local, int(self._local.gpu.get("memory", 0))
+        if verdict.kind != CUDA_MEMORY or not size or self._leader or "together" in local.ran:
+            return 0
+        store, key, launch = self._machine.store, self._delivery.attempt.key, local.launch
+        return self._status.deliver(
+            lambda: larger_gpu.too_small(store, self._job, key, local.placement, size, launch)
+        )
 
     @property
     def _moved(self) -> bool:
@@ -150,11 +168,14 @@ class Ending:
             self._uploader.note(what.say)
         seconds = self._local.cost.seconds
         read = {"recognised": names} if (names := self._uploader.recognised) else {}
+        gpu = self._gpu()
+        if what.outcome.state == DONE and gpu and seconds >= LASTED and (line := gpu_company.of_run(gpu)):
+            self._uploader.note(line)
         outcome = replace(
             self._filled(what.outcome, seconds),
             exit=(exit.code if exit.signal is None else -exit.signal) if exit else None,
             result=(result or {}).get("summary"),
-            more={**self._local.ran, **read, **self._phases(), **self._chosen(), **self._delivery.left},
+            more={**self._local.ran, **_named("gpu", gpu), **read, **self._phases(), **self._rest()},
         )
         self._delivery.close(outcome)
         if outcome.ends:
@@ -162,6 +183,21 @@ class Ending:
         else:
             self.again = outcome.state == states.QUEUED
             self.outcome = f"released ({outcome.why})"
+
+    def _gpu(self) -> dict[str, Any]:
+        """The GPU that the attempt had, the use of it, and its steps in a second."""
+        local = self._local
+        if not local.gpu:
+            return {}
+        restored = self._delivery.restored
+        first = int(restored.record.get("metric_step") or 0) if restored else 0
+        steps, lasted = self._uploader.steps - first, local.cost.phases()["train"]
+        rate = {"rate": round(steps / lasted, 4)} if steps > 0 and lasted > 0 else {}
+        return {**local.gpu, **rate}
+
+    def _rest(self) -> dict[str, Any]:
+        """The script's own words, and what could not be delivered."""
+        return {**self._chosen(), **self._delivery.left}
 
     def _phases(self) -> dict[str, Any]:
         """How the attempt's time went, where time costs; `from`: when its checkpoint was written."""
@@ -186,10 +222,10 @@ class Ending:
 
     def _own(self, joined: Mapping[str, Any]) -> dict[str, Any]:
         """Parameters that the script chose itself."""
-        given = flatten(self._job.params(self._delivery.attempt.key.index))
-        own = {name: value for name, value in (joined.get("params") or {}).items() if name not in given}
+        values = flatten(self._job.params(self._delivery.attempt.key.index))
+        own = {name: value for name, value in (joined.get("params") or {}).items() if name not in values}
         for name, value in (handoff.read(self._folder.chosen) or {}).items():
-            if given.get(name) is None:
+            if values.get(name) is None:
                 own[name] = value
         return {name: self._uploader.hide(v) if isinstance(v, str) else v for name, v in own.items()}
 
@@ -208,6 +244,10 @@ class Ending:
         """The outcome with what is known of the run and of this attempt, which took so many seconds."""
         filled = self._delivery.filled(outcome, seconds)
         return replace(filled, code=self._job.source.mark, cost=self.price(seconds))
+
+
+def _named(name: str, facts: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: facts} if facts else {}
 
 
 def _covered(told: Any, hide: Callable[[str], str]) -> Any:

@@ -107,7 +107,7 @@ _USAGE_ERROR = re.compile(r"(?:.*: )?error: ", re.IGNORECASE)
 _OWN, _HINT = "hostler: ", "→ "  # how our own errors are printed, and what to do about them
 _NOISE = (
     (re.compile(r"0x[0-9a-fA-F]+|\b[0-9a-f]{8,}\b"), "H"),
-    (re.compile(r"(?:[\w.~-]*/)+[\w.-]*"), "P"),
+    (re.compile(r"(?<![\w.~-])(?:[\w.~-]*/)+[\w.-]*"), "P"),
     (re.compile(r"\d+(?:\.\d+)?(?:e[+-]?\d+)?"), "N"),
 )
 
@@ -141,9 +141,9 @@ def classify(
         message = _one_line(str(left.get("message") or "diverged"))
         return Verdict(DIVERGED, message, signature=_hash([DIVERGED, _normal(message)]))
     tail = in_project("\n".join(tracebacks.lines_of(tail)))  # drawn in a box, a path may be folded
-    found = tracebacks.last(tail) if exit.code != 0 and not exit.spawn_error else None
-    kind = _kind(exit, tail, found, stop, killed_for, finished)
-    used = found if kind not in (DONE, NOT_FINISHED, HANG, SLOW_START, TIME_LIMIT) else None
+    traceback = tracebacks.last(tail) if exit.code != 0 and not exit.spawn_error else None
+    kind = _kind(exit, tail, traceback, stop, killed_for, finished)
+    used = traceback if kind not in (DONE, NOT_FINISHED, HANG, SLOW_START, TIME_LIMIT) else None
     message = _message(kind, exit, tail, used, stop, killed_for)
     return Verdict(
         kind=kind,
@@ -161,10 +161,10 @@ def unready(error: HostlerError | OSError, hide: Callable[[str], str]) -> Verdic
         kind = DAMAGED
     else:
         kind = MACHINE if isinstance(error, (MachineError, OSError)) else PREPARE
-    said = hide(str(error))
-    first, *printed = said.splitlines() or [""]
-    message = _one_line(f"{first.rstrip(':')}: {printed[-1]}") if printed else said
-    return Verdict(kind, message, "\n".join(printed), signature=_hash([kind, _normal(said)]))
+    text = hide(str(error))
+    first, *printed = text.splitlines() or [""]
+    message = _one_line(f"{first.rstrip(':')}: {printed[-1]}") if printed else text
+    return Verdict(kind, message, "\n".join(printed), signature=_hash([kind, _normal(text)]))
 
 
 def _kind(
@@ -202,8 +202,8 @@ def _failed(exit: Exit, tail: str, found: Traceback | None) -> str:
     number = _signal(exit)
     if number in STOPS or (found is not None and found.name == "KeyboardInterrupt"):
         return KILLED
-    said = found.headline if found else "\n".join(_last_lines(tail, REASON_LINES))
-    kind = next((kind for kind, pattern in TEXTS if pattern.search(said)), None)
+    text = found.headline if found else "\n".join(_last_lines(tail, REASON_LINES))
+    kind = next((kind for kind, pattern in TEXTS if pattern.search(text)), None)
     if kind is not None:
         return kind
     if number is not None:

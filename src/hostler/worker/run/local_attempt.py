@@ -62,7 +62,13 @@ class LocalAttempt:
         )
         whole = placement.share == 1.0
         self.peak = Peak(machine.clock, whole=whole) if is_measured(job) else None  # `parallel: auto`
+        self.gpu: dict[str, float] = {}  # its GPU and the use of it, once its process is over
         self.ran: dict[str, Any] = {}  # for the entry that closes the attempt: machine, use, sharers
+
+    @property
+    def launch(self) -> str:
+        """fleet/number of the launch that its worker is a part of; '' for none."""
+        return str((self.attempt.state.claim or {}).get("fleet") or "")
 
     @property
     def is_going(self) -> bool:

@@ -50,6 +50,28 @@ class Peak:
         self.cpus = exit.cpu_seconds / max(exit.seconds, SHORTEST)
 
 
+class GpuUse:
+    """Use of a run's GPUs, from sample to sample."""
+
+    def __init__(self, devices: Sequence[str]) -> None:
+        self._devices = devices
+        self._samples, self._sum, self._used = 0, 0.0, 0
+
+    def take(self, use: Usage) -> None:
+        if use.gpu_util is not None:
+            self._samples, self._sum = self._samples + 1, self._sum + use.gpu_util
+            self._used = max(self._used, use.gpu_memory or 0)
+
+    def facts(self, share: float) -> dict[str, float]:
+        """Bytes of its smallest GPU, the share of it that the run had, and how much of it was in use: percent
+        of the time, bytes. Nothing for a run without GPUs."""
+        if not self._devices:
+            return {}
+        sizes = [gpu.memory_total for gpu in nvml.gpus() if gpu.uuid in self._devices]
+        used = {"use": round(self._sum / self._samples, 1), "used": self._used} if self._samples else {}
+        return {"memory": min(sizes, default=0), "share": share * len(self._devices), **used}
+
+
 class Meter:
     def __init__(
         self,
@@ -65,6 +87,7 @@ class Meter:
         self._every, self._begun, self._peak = every, clock(), peak
         self._looked = self._begun
         self._metrics = UseMetrics(clock, every)
+        self.gpu = GpuUse(devices)
 
     def due(self) -> bool:
         """Whether it is time for a sample."""
@@ -77,10 +100,11 @@ class Meter:
         gpus = [gpu for gpu in nvml.gpus() if gpu.uuid in self._devices] if self._devices else []
         limit = self._memory if self._peak is None else self._peak.memory
         process = self._process
-        found = sample(process.pid, gpus, supervisor=process.supervisor, limit=limit, table=process.table())
+        usage = sample(process.pid, gpus, supervisor=process.supervisor, limit=limit, table=process.table())
         if self._peak:
-            self._peak.take(found)
-        return found
+            self._peak.take(usage)
+        self.gpu.take(usage)
+        return usage
 
     def metrics(self, use: Usage) -> dict[str, float]:
         """None if it is not time yet."""

@@ -32,6 +32,14 @@ def learn(local: LocalAttempt, printed: str) -> bool:
     if job.style != "flags":
         return False
     asked = other_forms(printed, local.params, job.forms)
+    repeated = [key for key, form in asked.items() if form.lists == "repeat"]
+    if repeated and not _may_repeat(local):
+        key = repeated[0]
+        local.uploader.note(
+            f"the script takes one word for {key}: say how it reads a list in it, as in "
+            f"style: {{keys: {{{key}: {{lists: comma}}}}}}"
+        )
+        return False
     forms = {key: form.over(job.forms.of(key)) for key, form in asked.items()}
     if not learned_forms.learn(local.machine.store, job.name, job.source.mark, forms, local.learned):
         return False
@@ -41,3 +49,9 @@ def learn(local: LocalAttempt, printed: str) -> bool:
         now = " ".join(words(key, values[key], form)) or f"{key} left out"
         local.uploader.note(f"the script refused {refused}: it is tried again with {now}")
     return True
+
+
+def _may_repeat(local: LocalAttempt) -> bool:
+    from hostler.spec.parsers.declarations import may_repeat  # it reads source, which few attempts need
+
+    return may_repeat(local.job.command, local.folder.work / local.job.cwd)

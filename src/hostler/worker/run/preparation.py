@@ -23,10 +23,11 @@ from hostler.store import NotFound
 from hostler.worker.prepare import inputs
 from hostler.worker.prepare.prepare import Prepared, prepare
 from hostler.worker.run import option_forms
+from hostler.worker.run.conclude import OUT_OF_TIME, is_out_of_time
 from hostler.worker.run.ending import Ending
 from hostler.worker.run.failure import Verdict
 from hostler.worker.run.invocation import resumed
-from hostler.worker.run.kinds import NOT_FINISHED
+from hostler.worker.run.kinds import NOT_FINISHED, TIME_LIMIT
 from hostler.worker.run.local_attempt import LocalAttempt
 
 # Errors of a run that cannot be started here; any other is a bug, or the store's.
@@ -54,6 +55,9 @@ def make_ready(local: LocalAttempt, ending: Ending) -> Prepared | None:
     restored = _restore(local)
     if restored and restored.finished:
         ending.had_finished(restored)
+        return None
+    if is_out_of_time(local.state, local.job):  # it was lost, or its worker had to go, as the time was up
+        ending.conclude(Verdict(TIME_LIMIT, f"not started: {OUT_OF_TIME}"))
         return None
     machine, note = local.machine, local.uploader.note
     prepared = prepare(
@@ -83,8 +87,8 @@ def _restore(local: LocalAttempt) -> Checkpoint | None:
     )
     if restored and not restored.finished:
         rounds = local.delivery.rounds
-        told = f" ({rounds} boosting rounds)" if rounds else ""
-        note(f"goes on from checkpoint {restored.place.name}{told}")
+        text = f" ({rounds} boosting rounds)" if rounds else ""
+        note(f"goes on from checkpoint {restored.place.name}{text}")
     elif restored is None and local.state.attempts > 1:
         _tell_lost_progress(local)
     return restored

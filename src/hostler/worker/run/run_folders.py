@@ -111,18 +111,18 @@ def _touched(folder: Path) -> float:
 
 
 def _is_abandoned(owner: dict[str, Any]) -> bool:
-    here = leftovers.here()
+    scope = leftovers.here()
     try:
-        there, pid, start = _scope(owner), int(owner["pid"]), str(owner["start"])
+        process_scope, pid, start = _scope(owner), int(owner["pid"]), str(owner["start"])
     except (KeyError, TypeError, ValueError):  # another version's: not ours to judge
         return False
-    return not proctable.is_alive(pid, start) if there == here else _is_booted_since(owner)
+    return not proctable.is_alive(pid, start) if process_scope == scope else _is_booted_since(owner)
 
 
 def _is_booted_since(owner: dict[str, Any]) -> bool:
     """Whether its machine is this one, before it was booted: files may have lost their last bytes by that."""
-    there, here = _scope(owner), leftovers.here()
-    return there.host == here.host and there.boot != here.boot
+    scope, process_scope = _scope(owner), leftovers.here()
+    return scope.host == process_scope.host and scope.boot != process_scope.boot
 
 
 def _scope(owner: dict[str, Any]) -> ProcessScope:

@@ -209,19 +209,19 @@ class RunningProcess:
     def _spawn(self, prepared: Prepared, built: Built) -> Process:
         """In a process that it shares, from a warm one, or afresh."""
         local, machine, job = self._local, self._local.machine, self._local.job
-        given: dict[str, Any] = {
+        values: dict[str, Any] = {
             "cwd": prepared.cwd,
             "env": built.env,
             "folder": local.folder.folder,
             "log": local.folder.log,
         }
         if self._shared:
-            return self._shared.board(local.run, built.argv, **given)
+            return self._shared.board(local.run, built.argv, **values)
         alone = self._leader is None
         if alone and machine.warm and job.warm and job.style != "env" and not self._resumes:
             code = [source_facts(job.source), job.setup, job.cwd]
-            return machine.warm.start(built.argv, **given, code=code, strict=job.warm == "strict")
-        return machine.start(built.argv, **given)
+            return machine.warm.start(built.argv, **values, code=code, strict=job.warm == "strict")
+        return machine.start(built.argv, **values)
 
     def _note_sharers(self, others: int) -> None:
         self._local.ran["together"] = others
@@ -286,6 +286,7 @@ class RunningProcess:
             local.peak.end(exit)
         if use_at_end := meter.last(exit):
             local.ran["use"] = use_at_end
+        local.gpu = meter.gpu.facts(local.placement.share)
         if self._rungs and self._rungs.rung is not None and watchman.asked:
             local.ran["rung"] = self._rungs.rung
         self._trackers.heed()

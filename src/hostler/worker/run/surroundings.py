@@ -81,17 +81,17 @@ def _look(exe: str) -> Record:
 
 def capture(exe: str, gpus: Sequence[GPU] = (), *, driver: str = "") -> dict[str, Any]:
     """Packages, Python, platform, driver, GPUs and host: all that a reader needs to do the run again."""
-    found = packages.inspect(exe)
+    interpreter = packages.inspect(exe)
     return {
         "hostler": hostler.__version__,
         "python": {
             "exe": exe,
-            "version": found.python,
-            "implementation": found.implementation,
-            "prefix": found.prefix,
+            "version": interpreter.python,
+            "implementation": interpreter.implementation,
+            "prefix": interpreter.prefix,
         },
-        "packages": dict(sorted(found.packages.items())),
-        "platform": found.platform,
+        "packages": dict(sorted(interpreter.packages.items())),
+        "platform": interpreter.platform,
         "host": platform.node(),
         "cpus": os.cpu_count() or 0,
         "memory": memory.physical(),

@@ -19,6 +19,7 @@ WRAPPERS = {
     "ProcessRaisedException",
 }  # a launcher's word for a child's
 LONGEST = 200  # lines of one traceback
+MORE = 2  # lines of a message below its first, where that says nothing
 WIDEST = 2000  # characters of one line that matter
 
 _ANSI = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
@@ -30,6 +31,7 @@ _LIBRARY = re.compile(
     r"<|.*(?:^|/)(?:site-packages|dist-packages|lib/python3[^/]*|hostler/(?:sdk|worker|train))/"
 )
 _ERROR = re.compile(r"(?P<kind>[A-Za-z_][\w.]*)(?::(?: (?P<text>.*))?)?")
+_GOES_ON = re.compile(r":$|\bvalidation errors? for \S+$")  # a first line that only announces others
 _SYNTAX = re.compile(r"(?:SyntaxError|IndentationError|TabError): ")
 
 
@@ -63,11 +65,11 @@ def lines_of(text: str) -> list[str]:
 def last(text: str) -> Traceback | None:
     """The traceback that ended the process whose output this is; None if there is none."""
     lines = lines_of(text)
-    found = [one for at in _headers(lines) if (one := _read(lines, at)) is not None]
-    telling = [one for one in found if one.name not in WRAPPERS]
+    tracebacks = [traceback for at in _headers(lines) if (traceback := _read(lines, at)) is not None]
+    telling = [one for one in tracebacks if one.name not in WRAPPERS]
     if telling:
         return telling[-1]
-    return found[-1] if found else _bare_syntax_error(lines)
+    return tracebacks[-1] if tracebacks else _bare_syntax_error(lines)
 
 
 def _headers(lines: list[str]) -> list[int]:
@@ -79,16 +81,35 @@ def _read(lines: list[str], at: int) -> Traceback | None:
     match = _HEADER.fullmatch(lines[at])
     prefix = match["prefix"].replace("Original ", "") if match else ""  # torch quotes a worker's so
     body: list[str] = []
-    for line in _unprefixed(lines[at + 1 : at + LONGEST], prefix):
+    below = _unprefixed(lines[at + 1 : at + LONGEST], prefix)
+    for line in below:
         body.append(line)
         if line and not line[0].isspace():
             break
     error = _ERROR.fullmatch(body[-1]) if body else None
     if error is None:
         return None
-    before = _chained(lines, at, prefix)
-    text = "\n".join([*before, HEADER, *body])
-    return Traceback(text, error["kind"], (error["text"] or "").strip(), *_places(body), _cell(body))
+    said = (error["text"] or "").strip()
+    more = _more(said, below[len(body) :]) if error[0].endswith(":") or _GOES_ON.search(said) else []
+    text = "\n".join([*_chained(lines, at, prefix), HEADER, *body, *more])
+    message = " ".join(" ".join([said, *more]).split()) if more else said or _asserted(error["kind"], body)
+    return Traceback(text, error["kind"], message, *_places(body), _cell(body))
+
+
+def _more(said: str, below: list[str]) -> list[str]:
+    """Lines of a message whose first one says nothing by itself; below one with a colon they are indented."""
+    more = list[str]()
+    for line in below:
+        if len(more) == MORE or (more and not line.strip()) or (said.endswith(":") and line[:1].strip()):
+            break
+        more += [line] if line.strip() else []
+    return more
+
+
+def _asserted(kind: str, body: list[str]) -> str:
+    """The line of code of an assertion that has no words."""
+    code = next((line.strip() for line in reversed(body[:-1]) if line.strip(" ^~")), "")
+    return code if kind == "AssertionError" and code.startswith("assert ") else ""
 
 
 def _unprefixed(lines: list[str], prefix: str) -> list[str]:

@@ -77,8 +77,8 @@ class SharedProcess:
             self._awaited.discard(run)
             self._here[run], self._came = _Passenger(argv, given), self._clock()
             self._changed.notify_all()
-            while not self._departed and self._awaited and (left := self._left()) > 0:
-                self._changed.wait(left)
+            while not self._departed and self._awaited and (remaining := self._left()) > 0:
+                self._changed.wait(remaining)
             self._depart()
             if self._error is not None:
                 raise self._error
@@ -109,8 +109,8 @@ class SharedProcess:
         self._leave(run)
         with self._changed:
             if not self._open:
-                for one in self._folders:
-                    self._sweep(one)
+                for path in self._folders:
+                    self._sweep(path)
                 self._folders = []
 
     def _leave(self, run: str) -> None:

@@ -76,8 +76,8 @@ class SlotLooks:
         try:
             begun = self._clock()
             ended = self._process.poll() is not None
-            left = [seat for seat in self._watched if ended or os.path.exists(seat)]
-            for seat in left:
+            paths = [seat for seat in self._watched if ended or os.path.exists(seat)]
+            for seat in paths:
                 self._watched.pop(seat).set()
             now = self._clock()
             self._next = now + max(LOOK, 9 * (now - begun))
@@ -149,13 +149,13 @@ class SharedSlot(Process):
     def wait(self, timeout: float | None = None) -> Exit | None:
         deadline = None if timeout is None else time.monotonic() + timeout
         while (found := self.poll()) is None:
-            left = LOOK if deadline is None else deadline - time.monotonic()
-            if left <= 0:
+            remaining = LOOK if deadline is None else deadline - time.monotonic()
+            if remaining <= 0:
                 break
             if self._news.is_set():  # a word that cannot be read: another will come, or the process ends
-                time.sleep(min(left, LOOK))
+                time.sleep(min(remaining, LOOK))
             else:
-                self._news.wait(min(left, LOOK * (1 + self.others / FEW)))
+                self._news.wait(min(remaining, LOOK * (1 + self.others / FEW)))
         return found
 
     def signal(self, number: int) -> bool:

@@ -11,15 +11,19 @@ from hostler.spec.units import show_duration
 
 def chart(sweep: str, found: Sequence[SimulationSummary], chosen: SimulationSummary | None) -> Chart:
     """Chart time against cost, or against the interval between checkpoints if no price is known."""
-    priced = [one for one in found if one.cost is not None]
-    fleets = list(dict.fromkeys(one.fleet for one in found))
+    priced = [summary for summary in found if summary.cost is not None]
+    fleets = list(dict.fromkeys(summary.fleet for summary in found))
     marks: list[Mark] = []
-    for one in priced or found:
-        marks += _marks(one, PALETTE[fleets.index(one.fleet) % len(PALETTE)], is_best=one is chosen)
+    for simulation_summary in priced or found:
+        marks += _marks(
+            simulation_summary,
+            PALETTE[fleets.index(simulation_summary.fleet) % len(PALETTE)],
+            is_best=simulation_summary is chosen,
+        )
     y = Axis("cost") if priced else Axis("seconds between checkpoints", log=True)
-    left = len(found) - len(priced) if priced else 0
+    remaining = len(found) - len(priced) if priced else 0
     note = f"nine of ten simulations lie between the ends ({found[0].seeds} each)"
-    note += f"; {left} without a price are not shown" if left else ""
+    note += f"; {remaining} without a price are not shown" if remaining else ""
     return Chart(f"Simulated time and cost of {sweep}", [Panel(marks, Axis("hours"), y)], note=note)
 
 

@@ -117,7 +117,7 @@ def scaled(timing: Timing, factor: float) -> Timing:
 
 def prices(price: FleetPrice, made: tuple[MachineGroup, ...], nodes: int) -> Mapping[tuple[str, bool], float]:
     """(zone, spot) → what a machine there costs an hour; all machines of a run count as one."""
-    by_zone = {one.zone: one for one in price.zones}
+    by_zone = {zone_price.zone: zone_price for zone_price in price.zones}
     found: dict[tuple[str, bool], float] = {}
     for group in made:
         for zone in group.zones:

@@ -43,8 +43,8 @@ class Launches:
         """The rate at which its machines are taken away; None if too little is known."""
         if self.seconds < LEAST:
             return None
-        said = f"{self.losses} in {show_duration(round(self.seconds))} of machines"
-        return PreemptionRate(self.losses / self.seconds, said)
+        text = f"{self.losses} in {show_duration(round(self.seconds))} of machines"
+        return PreemptionRate(self.losses / self.seconds, text)
 
 
 @dataclass(frozen=True)
@@ -79,22 +79,24 @@ def gaps(found: Sequence[Row]) -> tuple[float, ...]:
     for spans in by_host.values():
         spans.sort()
         seen += [begins - ended for (_, ended), (begins, _) in pairwise(spans)]
-    return tuple(max(0.0, one) for one in seen if -OVERLAP <= one <= IDLE)
+    return tuple(max(0.0, number) for number in seen if -OVERLAP <= number <= IDLE)
 
 
 def of_fleet(store: Store, fleet: str, now: float, timing: Timing) -> Launches:
     """All launches of a fleet that took runs."""
-    found = [one for one in launches.of_fleet(store, slug(fleet)) if not one.by_hand]
-    seen = []
-    for one in found:
+    generations = [
+        generation for generation in launches.of_fleet(store, slug(fleet)) if not generation.by_hand
+    ]
+    launcheses = []
+    for one in generations:
         stays = launches.stays(store, one.fleet, one.number)
-        seen.append(launch(one, stays, launches.gone_at(store, one.fleet, one.number), now, timing))
+        launcheses.append(launch(one, stays, launches.gone_at(store, one.fleet, one.number), now, timing))
     return Launches(
-        sum(one.seconds for one in seen),
-        sum(one.losses for one in seen),
-        tuple(time for one in seen for time in one.boots),
-        tuple(time for one in seen for time in one.comes),
-        tuple(time for one in seen for time in one.parts),
+        sum(one.seconds for one in launcheses),
+        sum(one.losses for one in launcheses),
+        tuple(time for one in launcheses for time in one.boots),
+        tuple(time for one in launcheses for time in one.comes),
+        tuple(time for one in launcheses for time in one.parts),
     )
 
 

@@ -74,21 +74,21 @@ class SimulationSummary:
 def summarize(
     fleet: str, every: float, runs: int, found: Sequence[SimulationOutcome], *, priced: bool
 ) -> SimulationSummary:
-    came = [one for one in found if not one.given_up] or list(found)
+    outcomes = [one for one in found if not one.given_up] or list(found)
     return SimulationSummary(
         fleet,
         every,
         runs,
         len(found),
-        span([one.seconds for one in came]),
-        span([one.gone for one in came]),
-        span([one.cost for one in came]) if priced else None,
-        _mean(came, lambda one: one.done),
-        _mean(came, lambda one: one.failed),
-        _mean(came, lambda one: one.left),
-        _mean(came, lambda one: one.losses),
-        _mean(came, lambda one: one.repeated),
-        _mean(came, lambda one: one.machine_seconds) / 3600,
+        span([one.seconds for one in outcomes]),
+        span([one.gone for one in outcomes]),
+        span([one.cost for one in outcomes]) if priced else None,
+        _mean(outcomes, lambda one: one.done),
+        _mean(outcomes, lambda one: one.failed),
+        _mean(outcomes, lambda one: one.left),
+        _mean(outcomes, lambda one: one.losses),
+        _mean(outcomes, lambda one: one.repeated),
+        _mean(outcomes, lambda one: one.machine_seconds) / 3600,
         any(one.endless for one in found),
         sum(one.capped for one in found),
         sum(not one.left and not one.failed for one in found),
@@ -121,4 +121,4 @@ def _quantile(ordered: Sequence[float], share: float) -> float:
 
 
 def _mean(found: Sequence[SimulationOutcome], of: Callable[[SimulationOutcome], float]) -> float:
-    return sum(of(one) for one in found) / len(found)
+    return sum(of(outcome) for outcome in found) / len(found)

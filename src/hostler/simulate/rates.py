@@ -30,10 +30,10 @@ def rate(text: str) -> PreemptionRate:
     """Parse `5%/h`, or `5%` (per hour); UsageError if it is not a rate below 100 %."""
     if text.strip() in ("0", "0%", "none"):
         return PreemptionRate()
-    found = _RATE.fullmatch(text)
+    match = _RATE.fullmatch(text)
     try:
-        share = float(found[1]) / (100 if found[2] else 1) if found else math.nan
-        span = _span(found[3] or "h") if found else 0.0
+        share = float(match[1]) / (100 if match[2] else 1) if match else math.nan
+        span = _span(match[3] or "h") if match else 0.0
     except ValueError:
         share, span = math.nan, 0.0
     if math.isnan(share) or not span:
@@ -55,13 +55,13 @@ def _span(text: str) -> float:
 
 def named_rates(texts: Sequence[str], fleets: Sequence[str]) -> dict[str, PreemptionRate]:
     """fleet → rate, of `5%/h` for all of them and `burst=5%/h` for one."""
-    found: dict[str, PreemptionRate] = {}
+    rates: dict[str, PreemptionRate] = {}
     for text in texts:
         fleet, is_one, what = text.rpartition("=")
         if is_one and fleet not in fleets:
             raise UsageError(
                 f"--preempt {text}: {fleet!r} is not a simulated fleet",
-                hint=f"choose from: {', '.join(fleets)}",
+                hint=f"choose from: {', '.join(dict.fromkeys(fleets))}",
             )
-        found |= {name: rate(what) for name in ([fleet] if is_one else fleets)}
-    return found
+        rates |= {name: rate(what) for name in ([fleet] if is_one else fleets)}
+    return rates

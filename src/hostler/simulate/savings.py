@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from hostler.frozen import dataclass
+from hostler.simulate.bundles import bundled
 from hostler.simulate.fleets import Setting
 from hostler.simulate.study import Sky, compare
 from hostler.simulate.target_choice import sizes
@@ -35,12 +36,13 @@ class _Change:
 def savings(one: Setting, others: Sequence[Setting], sky: Sky, seeds: int) -> list[Saving]:
     """The changes that save most, one of each kind. `others`: fleets whose runs were measured."""
     changes = [_Change("", "", one), *_changes(one, others)]
-    found = [compare([each.setting], [each.setting.scene.every], sky, seeds)[0] for each in changes]
-    now = found[0]
+    large = [bundled(each.setting) for each in changes]
+    summaries = [compare([each], [each.scene.every], sky, seeds)[0] for each in large]
+    now = summaries[0]
     if now.cost is None or not now.cost.mean:
         return []
     best: dict[str, Saving] = {}
-    for change, then in zip(changes[1:], found[1:], strict=True):
+    for change, then in zip(changes[1:], summaries[1:], strict=True):
         if then.cost is None or (now.finishes and not then.finishes):
             continue
         saves = now.cost.mean - then.cost.mean
@@ -48,6 +50,15 @@ def savings(one: Setting, others: Sequence[Setting], sky: Sky, seeds: int) -> li
         if made.share >= LEAST and saves > best.get(change.kind, made).saves - 1e-12:
             best[change.kind] = made
     return sorted(best.values(), key=lambda saving: -saving.saves)[:SHOWN]
+
+
+def of_part(found: Sequence[Saving], spent: float) -> list[Saving]:
+    """The same of a launch that has spent so much on a part of the sweep: it saves in proportion. Pure."""
+    parts = [min(1.0, saving.share * spent / saving.saves) for saving in found]
+    return [
+        replace(saving, saves=saving.saves * part, seconds=saving.seconds * part)
+        for saving, part in zip(found, parts, strict=True)
+    ]
 
 
 def _changes(one: Setting, others: Sequence[Setting]) -> Iterator[_Change]:
@@ -65,16 +76,16 @@ def _changes(one: Setting, others: Sequence[Setting]) -> Iterator[_Change]:
         yield _Change(
             "image", "an image with its packages (hostler image build)", replace(one, habits=habits)
         )
-    for other in others:
-        words = f"{counted(other.scene.workers, 'worker')} of {other.scene.fleet}"
-        yield _Change("fleet", words, other)
+    for setting in others:
+        words = f"{counted(setting.scene.workers, 'worker')} of {setting.scene.fleet}"
+        yield _Change("fleet", words, setting)
 
 
 def _sized(one: Setting, workers: int) -> Setting:
     """The same fleet with fewer workers, the first groups full."""
-    left, groups = workers, []
+    remaining, groups = workers, []
     for group in one.scene.groups:
-        size = min(left, group.size)
-        left -= size
+        size = min(remaining, group.size)
+        remaining -= size
         groups += [replace(group, size=size)] if size else []
     return replace(one, scene=replace(one.scene, workers=workers, groups=tuple(groups)))

@@ -95,7 +95,7 @@ def _by_chance(found: Stockouts, zone: str, chance: random.Random, until: float)
 
 
 def is_out(windows: Mapping[str, Sequence[Outage]], zone: str, now: float) -> bool:
-    return any(one.begins <= now < one.ends for one in windows.get(zone, ()))
+    return any(outage.begins <= now < outage.ends for outage in windows.get(zone, ()))
 
 
 def back_at(windows: Mapping[str, Sequence[Outage]], zones: Sequence[str], now: float) -> float:
@@ -104,7 +104,7 @@ def back_at(windows: Mapping[str, Sequence[Outage]], zones: Sequence[str], now: 
 
 
 def _back(windows: Sequence[Outage], now: float) -> float:
-    for one in windows:
-        if one.begins <= now < one.ends:
-            now = one.ends
+    for window in windows:
+        if window.begins <= now < window.ends:
+            now = window.ends
     return now

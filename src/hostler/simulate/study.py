@@ -45,7 +45,7 @@ class Sky:
 
 def seeds_for(found: Sequence[Setting], intervals: int) -> int:
     """The number of simulations of each setting, enough for a smooth interval."""
-    size = sum(one.scene.runs + one.scene.workers for one in found) * max(1, intervals)
+    size = sum(setting.scene.runs + setting.scene.workers for setting in found) * max(1, intervals)
     return min(MOST, max(FEWEST, WORK // max(1, size)))
 
 
@@ -58,21 +58,23 @@ def compare(
 ) -> list[SimulationSummary]:
     """`tell` hears what is simulated next. The same seed is the same luck for every fleet and interval."""
     made = []
-    for one in found:
+    for setting in found:
         for every in intervals:
-            tell(f"{one.scene.fleet}, a checkpoint every {show_duration(every)}")
-            outcomes = _outcomes(replace(one, scene=replace(one.scene, every=every)), sky, seeds)
-            made.append(summarize(one.scene.fleet, every, one.scene.runs, outcomes, priced=one.priced))
+            tell(f"{setting.scene.fleet}, a checkpoint every {show_duration(every)}")
+            outcomes = _outcomes(replace(setting, scene=replace(setting.scene, every=every)), sky, seeds)
+            made.append(
+                summarize(setting.scene.fleet, every, setting.scene.runs, outcomes, priced=setting.priced)
+            )
     return made
 
 
 def _outcomes(one: Setting, sky: Sky, seeds: int) -> list[SimulationOutcome]:
-    found = []
+    outcomes = []
     for seed in range(seeds):
-        found.append(World(one.scene, weather(one, sky, seed), 2 * seed + 1).run())
-        if found[-1].endless:  # nor with other luck
+        outcomes.append(World(one.scene, weather(one, sky, seed), 2 * seed + 1).run())
+        if outcomes[-1].endless:  # nor with other luck
             break
-    return found
+    return outcomes
 
 
 def weather(one: Setting, sky: Sky, seed: int) -> Weather:
@@ -91,6 +93,7 @@ def _far(one: Setting) -> float:
 
 GUESS, LEAST = 0.05, 0.02  # of a run's length: how wrong it may be
 SAVE = 5.0  # seconds of a checkpoint, where nobody says
+PART = 1 / 60  # of the time between two: those that are made often are assumed to be quicker
 
 
 @dataclass(frozen=True)
@@ -148,11 +151,11 @@ def study(
     intervals = wishes.intervals or (sweep.every,)
     notes += _check_intervals(wishes, intervals, sweep.length)
     notes += [f"{name}: a run takes {length}, as a scout measured" for name, length in scouted.items()]
-    rates = named_rates(wishes.preempt, [one.fleet.name for one in launchers])
+    rates = named_rates(wishes.preempt, [launcher.fleet.name for launcher in launchers])
     made, pasts = list[Setting](), dict[str, Launches]()
     for one in launchers:
         try:
-            found = fleets.setting(one, store, _on(one, sweep, scouted, known), timing, wishes.scale)
+            setting = fleets.setting(one, store, _on(one, sweep, scouted, known), timing, wishes.scale)
         except UsageError as error:  # one of several may be refused; the others are compared
             if len(launchers) == 1 or (one is launchers[-1] and not made):
                 raise
@@ -161,9 +164,9 @@ def study(
         if one.fleet.name not in pasts:
             pasts[one.fleet.name] = history.of_fleet(store, one.fleet.name, now, timing)
         past = pasts[one.fleet.name]
-        found, said = _completed(found, wishes, past, rates.get(one.fleet.name))
-        made.append(found)
-        notes += said
+        setting, lines = _completed(setting, wishes, past, rates.get(one.fleet.name))
+        made.append(setting)
+        notes += lines
     notes += _check_zones(wishes.stockouts, made)
     if wishes.trace is not None:
         most = max(one.scene.workers * job.resources.nodes for one in made)
@@ -179,9 +182,9 @@ def _scouted(
     """Durations of a run by fleet, as scouts measured them; a person's own word stands over them."""
     if wishes.run_time is not None or wishes.like:
         return {}
-    names = dict.fromkeys(one.fleet.name for one in launchers)
-    found = {name: measured_rates.read(store, job.name, name) for name in names}
-    seconds = {name: one.seconds for name, one in found.items() if one}
+    names = dict.fromkeys(launcher.fleet.name for launcher in launchers)
+    rates = {name: measured_rates.read(store, job.name, name) for name in names}
+    seconds = {name: rate.seconds for name, rate in rates.items() if rate}
     return {name: VaryingSeconds((known * wishes.scale,)) for name, known in seconds.items() if known}
 
 
@@ -233,12 +236,12 @@ def _sweep(job: Job, runs: int, wishes: StudyOptions, known: Known) -> tuple[Sim
         )
     if gap is None:
         notes.append(f"assumed: {fleets.GAP} between two runs of a worker")
+    every = job.checkpoint.every * wishes.scale
+    save = min(SAVE, PART * min(wishes.intervals or (every,))) if wishes.save is None else wishes.save
     if wishes.save is None:
-        notes.append(f"assumed: a checkpoint holds the training up for {show_duration(SAVE)} (--save)")
+        notes.append(f"assumed: a checkpoint holds the training up for {show_duration(save)} (--save)")
     if job.prune:
         notes.append("pruning is not simulated: with `prune` the sweep takes less")
-    every = job.checkpoint.every * wishes.scale
-    save = SAVE if wishes.save is None else wishes.save
     between = (gap or fleets.GAP).times(wishes.scale)
     return SimulatedSweep(job, runs, length, every, save, between, doubt(length)), notes
 
@@ -254,26 +257,26 @@ def doubt(length: VaryingSeconds) -> float:
 
 def _check_intervals(wishes: StudyOptions, intervals: Sequence[float], length: VaryingSeconds) -> list[str]:
     """An interval that is longer than every run means that none is ever saved."""
-    long = [one for one in intervals if one >= length.longest]
+    long = [interval for interval in intervals if interval >= length.longest]
     if not long:
         return []
-    said = f"a checkpoint every {show_duration(long[0])} would never be made: no run takes longer than "
-    said += show_duration(length.longest)
+    text = f"a checkpoint every {show_duration(long[0])} would never be made: no run takes longer than "
+    text += show_duration(length.longest)
     if wishes.intervals:
-        raise UsageError(said, hint="give a shorter --checkpoint, or leave it out to use the project's")
-    return [f"{said}; preempted runs begin anew"]
+        raise UsageError(text, hint="give a shorter --checkpoint, or leave it out to use the project's")
+    return [f"{text}; preempted runs begin anew"]
 
 
 def _check_zones(stockouts: Stockouts, made: Sequence[Setting]) -> list[str]:
     """A window of a zone that no fleet has would change nothing, and be believed."""
-    zones = list(dict.fromkeys(zone for one in made for zone in one.zones))
+    zones = list(dict.fromkeys(zone for setting in made for zone in setting.zones))
     for window in stockouts.windows:
         if window.zone not in (*zones, "*"):
             raise UsageError(
                 f"--stockout: no simulated fleet uses zone {window.zone}",
                 hint=f"choose from: {', '.join(zones)}" if zones else "only fleets of VMs have zones",
             )
-    without = [one.scene.fleet for one in made if stockouts and not one.zones]
+    without = [setting.scene.fleet for setting in made if stockouts and not setting.zones]
     return [f"{name} has no zones: --stockout does not affect it" for name in without]
 
 
@@ -297,9 +300,9 @@ def _completed(
         )
     if wishes.trace is not None:
         return found, notes
-    chosen, said = _rate(found, wishes, past, given)
+    chosen, lines = _rate(found, wishes, past, given)
     per_team = PreemptionRate(chosen.hazard * found.scene.job.resources.nodes, chosen.said)
-    return replace(found, rate=per_team), [*notes, *said]
+    return replace(found, rate=per_team), [*notes, *lines]
 
 
 def _habits(found: Setting, wishes: StudyOptions, past: Launches) -> tuple[Habits, list[str]]:
@@ -342,8 +345,8 @@ def _rate(
             f"{name}: assumed never preempted, as it is not spot (--preempt {name}=5%/h)"
         ]
     if past.rate is not None:
-        said = f"{name}: preempted as before: {past.rate.said}"
-        return past.rate, [said, *_noticed(found, wishes, past.rate)]
+        text = f"{name}: preempted as before: {past.rate.said}"
+        return past.rate, [text, *_noticed(found, wishes, past.rate)]
     if wishes.history:
         raise UsageError(
             f"the store has less than an hour of {name}'s machines: too little for a rate",

@@ -23,7 +23,9 @@ class VaryingSeconds:
         return self.low if self.low == self.high else chance.uniform(self.low, self.high)
 
     def times(self, factor: float) -> VaryingSeconds:
-        return VaryingSeconds(tuple(one * factor for one in self.seen), self.low * factor, self.high * factor)
+        return VaryingSeconds(
+            tuple(number * factor for number in self.seen), self.low * factor, self.high * factor
+        )
 
     @property
     def mean(self) -> float:
@@ -46,26 +48,26 @@ def times(text: str, option: str) -> VaryingSeconds:
     """Parse `40m`, or `30m-1h` for anything between them."""
     low, between, high = text.partition("-")
     try:
-        found = VaryingSeconds((), duration(low.strip()), duration((high if between else low).strip()))
+        seconds = VaryingSeconds((), duration(low.strip()), duration((high if between else low).strip()))
     except ValueError:
         raise UsageError(
             f"{option} {text}: not a time", hint=f"for example {option} 40m, or {option} 30m-1h"
         ) from None
-    if found.high < found.low:
+    if seconds.high < seconds.low:
         raise UsageError(
             f"{option} {text}: the second time is shorter than the first", hint=f"give {option} {high}-{low}"
         )
-    return found
+    return seconds
 
 
 def intervals(text: str) -> tuple[float, ...]:
     """Parse `5m,15m,1h`."""
     found = []
     for part in text.split(","):
-        one = times(part.strip(), "--checkpoint")
-        if one.low <= 0 or one.low != one.high:
+        seconds = times(part.strip(), "--checkpoint")
+        if seconds.low <= 0 or seconds.low != seconds.high:
             raise UsageError(
                 f"--checkpoint {part.strip()!r} is not an interval", hint="for example --checkpoint 5m,15m,1h"
             )
-        found.append(one.low)
+        found.append(seconds.low)
     return tuple(dict.fromkeys(found))

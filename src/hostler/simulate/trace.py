@@ -66,28 +66,32 @@ def of_teams(trace: Trace, nodes: int) -> Trace:
         return trace
     return replace(
         trace,
-        starts=tuple(replace(one, vm=one.vm // nodes) for one in trace.starts if one.vm % nodes == nodes - 1),
-        losses=tuple(replace(one, vm=one.vm // nodes) for one in trace.losses),
-        leaves=tuple(replace(one, vm=one.vm // nodes) for one in trace.leaves),
+        starts=tuple(
+            replace(machine_start, vm=machine_start.vm // nodes)
+            for machine_start in trace.starts
+            if machine_start.vm % nodes == nodes - 1
+        ),
+        losses=tuple(replace(loss, vm=loss.vm // nodes) for loss in trace.losses),
+        leaves=tuple(replace(leaf, vm=leaf.vm // nodes) for leaf in trace.leaves),
     )
 
 
 def strangers(trace: Trace, zones: Collection[str], machines: int) -> Iterator[str]:
     """Warn of zones and machines in the trace that no fleet has."""
-    for zone in dict.fromkeys(one.zone for one in trace.outages):
+    for zone in dict.fromkeys(outage.zone for outage in trace.outages):
         if zone not in (*zones, "*"):
             yield f"the trace has a stockout of {zone}, which no simulated fleet uses: it has no effect"
-    last = max((one.vm for one in trace.losses), default=0)
+    last = max((loss.vm for loss in trace.losses), default=0)
     if last >= machines:
         yield f"the trace takes VM {last} away, but no simulated fleet has so many: it has no effect"
 
 
 def write(trace: Trace, path: Path) -> None:
     lines: list[dict[str, Any]] = [{"format": FORMAT, "scale": trace.scale}]
-    lines += [{"kind": "start", **asdict(one)} for one in trace.starts]
-    lines += [{"kind": "loss", **asdict(one)} for one in trace.losses]
-    lines += [{"kind": "leave", **asdict(one)} for one in trace.leaves]
-    lines += [{"kind": "stockout", **_plain(asdict(one))} for one in trace.outages]
+    lines += [{"kind": "start", **asdict(machine_start)} for machine_start in trace.starts]
+    lines += [{"kind": "loss", **asdict(loss)} for loss in trace.losses]
+    lines += [{"kind": "leave", **asdict(leaf)} for leaf in trace.leaves]
+    lines += [{"kind": "stockout", **_plain(asdict(outage))} for outage in trace.outages]
     path.write_text("".join(f"{json.dumps(line)}\n" for line in lines), encoding="utf-8")
 
 
@@ -133,8 +137,8 @@ def _taken(line: Mapping[str, Any], where: str, make: Callable[[Mapping[str, Any
     try:
         return make(line)
     except (KeyError, ValueError) as error:
-        said = f"{error.args[0]!r} is missing" if isinstance(error, KeyError) else str(error)
-        raise SpecError(said, _HINT, where=where) from None
+        text = f"{error.args[0]!r} is missing" if isinstance(error, KeyError) else str(error)
+        raise SpecError(text, _HINT, where=where) from None
 
 
 def _entry(line: Mapping[str, Any]) -> MachineStart | MachineLoss | Leave | Outage:

@@ -60,11 +60,11 @@ class Waiting:
         self._attempts[run] += 1
         now += self._save if self._attempts[run] > 1 else 0.0  # it goes on from a checkpoint
         self._began[run] = now
-        left = self._left[run]
+        remaining = self._left[run]
         if self._slow != 1.0 and now >= self._slow_from and run not in self._slowed:
             self._slowed.add(run)
-            left = self._left[run] = left * self._slow
-        return now + left + self._save * ((left - 1e-9) // self._every), self._attempts[run]
+            remaining = self._left[run] = remaining * self._slow
+        return now + remaining + self._save * ((remaining - 1e-9) // self._every), self._attempts[run]
 
     def attempt(self, run: int) -> int:
         return self._attempts[run]
@@ -101,12 +101,12 @@ class Waiting:
         there is none. Whoever has the place of its worker knows at once. Of those that may not be tried again
         it notes the end."""
         while (run := self._missed(place, since + lease, now, lease)) is not None:
-            one = self.lost.pop(run)
-            facts = {"why": "lost", "counts": "lost", "progress": one.progress}
-            tally = count(self._tallies.get(one.run, Tally()), facts)
+            lost_run = self.lost.pop(run)
+            facts = {"why": "lost", "counts": "lost", "progress": lost_run.progress}
+            tally = count(self._tallies.get(lost_run.run, Tally()), facts)
             if not exhausted(tally, self._job):
-                self._tallies[one.run] = tally
-                return one.run
+                self._tallies[lost_run.run] = tally
+                return lost_run.run
             self.failed += 1
         return None
 

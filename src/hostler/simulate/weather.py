@@ -85,7 +85,7 @@ class AsItWas:
         for start in trace.starts:
             self._boots[start.vm].append(self._took(start))
         self.windows: Windows = stock.windows_of(
-            Stockouts(trace.outages), [*zones, *(one.zone for one in trace.outages)], chance, 0
+            Stockouts(trace.outages), [*zones, *(outage.zone for outage in trace.outages)], chance, 0
         )
 
     def loss(self, vm: int, born: float, *, spot: bool) -> MachineLoss | None:
@@ -113,8 +113,8 @@ class AsItWas:
 
 def habits_of(trace: Trace, otherwise: Habits) -> Habits:
     """As the trace shows them."""
-    boots = tuple(one.boots for one in trace.starts if one.boots is not None)
-    parts = tuple(one.gone - one.at for one in trace.leaves)
+    boots = tuple(machine_start.boots for machine_start in trace.starts if machine_start.boots is not None)
+    parts = tuple(leaf.gone - leaf.at for leaf in trace.leaves)
     comes = tuple(_delays(trace))
     return Habits(
         VaryingSeconds(comes) if comes else otherwise.comes,

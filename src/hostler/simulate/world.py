@@ -116,8 +116,8 @@ class World:
         lost = len(vm.holds)
         self._running -= lost
         self._off(vm, self._now)
-        for other in list(islice(self._seekers.values(), lost)):
-            self._agenda.after(self._scene.timing.lease, self._look, other)
+        for machine in list(islice(self._seekers.values(), lost)):
+            self._agenda.after(self._scene.timing.lease, self._look, machine)
         if self._losses > ENDLESS * (self._done + len(self._vms)):
             self._over = self._endless = True
         self._agenda.after(self._weather.comes(vm.number), self._come, vm)
@@ -135,16 +135,16 @@ class World:
 
     def _watch_launch(self, vm: SimulatedMachine) -> None:
         """Groups that get nothing: the launch moves to others, or is given up."""
-        found = self._held_up.look(self._now, self._vms)
-        if found.over:
+        look = self._held_up.look(self._now, self._vms)
+        if look.over:
             return
-        if found.given_up:
+        if look.given_up:
             self._over = True
             return
-        for one, group in found.moved:
-            one.group = group
-            one.life += 1
-            self._agenda.after(self._weather.comes(one.number), self._come, one)
+        for machine, group in look.moved:
+            machine.group = group
+            machine.life += 1
+            self._agenda.after(self._weather.comes(machine.number), self._come, machine)
         self._agenda.surely(self._now + Launching.LOOK, self._watch_launch, vm)
 
     def _cap(self, vm: SimulatedMachine) -> None:
@@ -152,12 +152,12 @@ class World:
         if self._capped:
             return
         self._capped = True
-        for one in self._vms:
-            if one.on:
-                for run in one.holds:
+        for machine in self._vms:
+            if machine.on:
+                for run in machine.holds:
                     self._waiting.stop(run, self._now)
                 gone = self._now + self._scene.save + self._weather.parts()
-                self._off(one, min(gone, self._scene.lasts or gone))  # its platform waits for nobody
+                self._off(machine, min(gone, self._scene.lasts or gone))  # its platform waits for nobody
         self._over = True
 
     # what workers do
@@ -231,8 +231,8 @@ class World:
         if target is None or self._capped or not self._open:
             return
         coming = sum(not vm.left for vm in self._vms)
-        seen = TargetView(target.by - self._now, self._open, coming, self._took)
-        for _ in range(wanted(target, seen) - coming):
+        target_view = TargetView(target.by - self._now, self._open, coming, self._took)
+        for _ in range(wanted(target, target_view) - coming):
             vm = SimulatedMachine(len(self._vms), self._scene.groups[0])
             self._vms.append(vm)
             self._agenda.after(self._weather.comes(vm.number), self._come, vm)
@@ -296,16 +296,16 @@ class World:
         times += [] if seen else [since + timing.beat]
         first = next(iter(self._waiting.lost.values()), None)
         times += [max(first.at, vm.watches_since) + timing.lease] if first else []
-        later = [one for one in times if one > self._now + 1e-6]
+        later = [number for number in times if number > self._now + 1e-6]
         if not self._waiting.takeable:
             self._agenda.at(min(later, default=self._now + timing.wait_max), self._look, vm)
 
     def _leave(self, vm: SimulatedMachine) -> None:
         """For good; the last one takes the launch down."""
         if fate(Ended(looked=True, alone=not self._open)) == CLOSE:
-            for one in self._vms:
-                if one.on:
-                    self._off(one, self._now + self._weather.parts())
+            for machine in self._vms:
+                if machine.on:
+                    self._off(machine, self._now + self._weather.parts())
             self._over = True
             return
         vm.left = True

@@ -58,6 +58,9 @@ def test_a_rate_may_be_one_fleets_alone() -> None:
     assert found["a"].hazard > 0 and found["b"].hazard == 0
     with pytest.raises(UsageError, match="'c' is not a simulated fleet"):
         rates.named_rates(["c=5%/h"], ["a", "b"])
+    with pytest.raises(UsageError) as told:  # each size of a fleet has its name
+        rates.named_rates(["c=5%/h"], ["a", "a", "b"])
+    assert told.value.hint == "choose from: a, b"
 
 
 def test_times_are_one_or_anything_between_two() -> None:

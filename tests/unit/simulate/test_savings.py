@@ -8,7 +8,7 @@ from hostler.backends.capacity import MachineGroup
 from hostler.settings import Timing
 from hostler.simulate.fleets import Setting
 from hostler.simulate.rates import rate
-from hostler.simulate.savings import savings
+from hostler.simulate.savings import of_part, savings
 from hostler.simulate.scene import Scene
 from hostler.simulate.study import Sky
 from hostler.simulate.times import VaryingSeconds
@@ -46,3 +46,12 @@ def test_cheaper_fleet_is_named_first() -> None:
 def test_launch_that_wastes_nothing_has_nothing_to_change() -> None:
     calm = replace(setting(workers=1, every=HOUR / 2), rate=rate("0"), habits=Habits())
     assert savings(calm, [setting("dear", price=9.0)], Sky(), 2) == []
+
+
+def test_launch_that_did_a_tenth_of_the_sweep_saves_a_tenth() -> None:
+    found = savings(setting(), [setting("tau", price=0.2)], Sky(), 5)
+    whole = found[0].saves / found[0].share  # what the sweep costs on this fleet
+    [part, *_] = of_part(found, whole / 10)
+    assert abs(part.saves / found[0].saves - 0.1) < 1e-6 and part.share == found[0].share
+    assert abs(part.seconds) <= abs(found[0].seconds) / 9
+    assert of_part(found, 2 * whole) == found  # it cost more than was simulated: so much is sure

@@ -9,7 +9,7 @@ from __future__ import annotations
 import random
 
 from hostler.backends.capacity import MachineGroup
-from hostler.cli.run.scout import Line, cheapest
+from hostler.cli.run.scout import ScoutLine, cheapest
 from hostler.records.sweep.measured_rates import MeasuredRate, speed
 from hostler.settings import Timing
 from hostler.simulate.fleets import Setting
@@ -40,13 +40,13 @@ def watched(chance: random.Random, pace: float) -> list[tuple[float, int]]:
     return found
 
 
-def simulated(name: str, price: float, seconds: float, often: str, seeds: int = 8) -> Line:
+def simulated(name: str, price: float, seconds: float, often: str, seeds: int = 8) -> ScoutLine:
     group = MachineGroup("r", name, ZONES, 8, True)
     length = VaryingSeconds((seconds,))
     prices = {(zone, True): price for zone in ZONES}
     scene = Scene(name, JOB, 40, 8, (group,), length, 300.0, Timing(), prices=prices, save=1.0)
     [found] = compare([Setting(scene, HABITS, rate(often), spot=True, zones=ZONES)], [300.0], SKY, seeds)
-    return Line(name, None, found)
+    return ScoutLine(name, None, found)
 
 
 SKY = Sky(stockouts=Stockouts())

@@ -17,7 +17,7 @@ from hostler.simulate.outcome import Interval, SimulationOutcome, SimulationSumm
 from hostler.simulate.rates import PreemptionRate, rate
 from hostler.simulate.scene import Scene
 from hostler.simulate.study import Sky, weather
-from hostler.simulate.target_choice import Choice, SizedFleet, choose, comparable, pick, sizes
+from hostler.simulate.target_choice import SizedFleet, TargetChoice, choose, comparable, pick, sizes
 from hostler.simulate.times import VaryingSeconds
 from hostler.simulate.weather import Habits
 from hostler.simulate.world import World
@@ -110,15 +110,28 @@ def test_cheapest_of_those_in_time_and_within_the_money_is_chosen() -> None:
         sized(16, 14, 3 * HOUR),
         sized(9, 9, 4 * HOUR, "tau"),
     ]
-    assert pick(found, 6 * HOUR, None) == Choice(found[3])
-    assert pick(found, 10 * HOUR, 9) == Choice(found[0])
+    assert pick(found, 6 * HOUR, None) == TargetChoice(found[3])
+    assert pick(found, 10 * HOUR, 9) == TargetChoice(found[0])
 
 
-def test_wish_that_cannot_be_names_the_two_nearest() -> None:
+@pytest.mark.parametrize(
+    ("seconds", "under", "near"),
+    [
+        (6 * HOUR, 9, [1, 0]),  # the cheapest that is in time, the quickest for the money
+        (HOUR, 9, [2, 0]),  # none is in time: the quickest of all
+        (6 * HOUR, 1, [1, 0]),  # none is so cheap: the cheapest of all
+        (HOUR, 1, [2, 0]),
+        (HOUR, None, [2, 1]),  # the quickest, and the next that is cheaper
+        (99 * HOUR, 1, [0, 1]),  # the cheapest, and the next that is quicker
+    ],
+)
+def test_wish_that_cannot_be_names_the_two_nearest(
+    seconds: float, under: float | None, near: list[int]
+) -> None:
     found = [sized(4, 8, 9 * HOUR), sized(8, 10, 5 * HOUR), sized(16, 14, 3 * HOUR)]
-    assert pick(found, 6 * HOUR, 9) == Choice(None, in_time=found[1], in_money=found[0])
-    assert pick(found, HOUR, 9) == Choice(None, in_money=found[0])
-    assert pick(found, HOUR, 1) == Choice(None)
+    assert pick(found, seconds, under) == TargetChoice(None, tuple(found[n] for n in near))
+    assert pick(found[:1], 1.0, under) == TargetChoice(None, (found[0],))
+    assert pick([], seconds, under) == TargetChoice(None)
 
 
 def test_fleet_without_a_price_is_no_free_one() -> None:
@@ -134,7 +147,7 @@ def test_sizes_leave_nobody_idle_at_the_end() -> None:
     assert len(sizes(10_000, 10_000)) < 120
 
 
-def test_sweep_that_slows_down_in_the_middle_is_saved_by_more_workers() -> None:
+def test_sweep_that_slows_down_midway_is_saved_by_more_workers() -> None:
     fixed = setting(8, runs=80, length=HOUR / 4, slower=(0.8 * HOUR, 2.0))
     seconds = 3.9 * HOUR
     aim = Target(seconds, workers=8, most=20, seconds=HOUR / 4, boot=120)

@@ -3,6 +3,7 @@
 submit.py          one run: from a command to a sweep of one in the store
 sweep.py           a sweep file: a new sweep, or another round of one
 function.py        a function that is in no file, packed by cloudpickle
+callers.py         programs that only call functions: not code of the calls
 edit.py            decides what an edited file means for a sweep
 preview.py         numbers of runs that are new, done, running
 equal_runs.py      equal runs that other sweeps have finished

@@ -58,6 +58,14 @@ def lift_if_allowed(store: Store, job: Job) -> None:
         sweeps.lift(store, job.name)
 
 
+def lift_if_asked(store: Store, job: Job) -> None:
+    """After a program has asked for calls again: errors that halted them before do not hold them up."""
+    lift_if_allowed(store, job)
+    halt = sweeps.halted(store, job.name)
+    if halt and "kind" not in halt:
+        sweeps.lift(store, job.name)
+
+
 def _is_left_over(store: Store, name: str, halt: Record) -> bool:
     """Whether errors halted it, of runs that all lie in the trash."""
     return "kind" not in halt and not rows(store, [name], touched=True)

@@ -36,12 +36,12 @@ def find(store: Store, edit: Edit) -> tuple[Twin, ...]:
     if not 0 < len(edit.new) <= MOST:
         return ()
     wanted = {_mark(edit.job, index): index for index in edit.new}
-    found: dict[int, Twin] = {}
+    twins: dict[int, Twin] = {}
     for name in sweeps.names(store):
         if name != edit.job.name:
             for twin in _among(store, name, edit.job, wanted):
-                found.setdefault(twin.index, twin)
-    return tuple(found[index] for index in sorted(found))
+                twins.setdefault(twin.index, twin)
+    return tuple(twins[index] for index in sorted(twins))
 
 
 def take_over(store: Store, job: Job, twins: Sequence[Twin]) -> int:

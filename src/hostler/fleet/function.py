@@ -30,6 +30,7 @@ from hostler.fleet.snapshot import secrecy
 from hostler.frozen import dataclass
 
 FILE = ".hostler-function.zip"
+EQUAL = ".equal"  # ending of a note: by which hash this function was packed first
 TIME = (1980, 1, 1, 0, 0, 0)  # of everything in the zip: equal functions have equal bytes
 REFUSALS = (pickle.PicklingError, TypeError, AttributeError, ValueError, RuntimeError, OSError)
 _INPUT = re.compile(r"<ipython-input-(\d+)-\w+>")
@@ -55,10 +56,27 @@ def pack(function: Callable[..., Any], root: Path, names: tuple[str, ...] = ()) 
     name = name_of(function)
     data, cells = _pickled(function, name)
     secrecy.check_bytes(names, f"{name}, or what it uses,", data + "".join(cells.values()).encode())
-    about = {"name": name, "python": sys.version_info[:2], "cells": cells, "path": _paths(root)}
-    body = _zipped({"about.json": json.dumps(about).encode(), "function.pickle": data, **_loader()})
+    known: dict[str, Any] = {"name": name, "python": sys.version_info[:2], "path": _paths(root)}
+    mark = hashlib.sha256(json.dumps(known).encode() + (_dumps(function, {}, _unlabelled) if cells else data))
+    if (earlier := _earlier(name, mark.hexdigest())) is not None:
+        return earlier
+    about = json.dumps({**known, "cells": cells}).encode()
+    body = _zipped({"about.json": about, "function.pickle": data, **_loader()})
     sha = hashlib.sha256(body).hexdigest()
-    return Packed(name, sha, _kept(body, sha))
+    kept(sha.encode(), mark.hexdigest(), EQUAL)
+    return Packed(name, sha, kept(body, sha))
+
+
+def _earlier(name: str, mark: str) -> Packed | None:
+    """The same function as it was packed before: a cell that is run again has another number, and that alone
+    makes no other code."""
+    folder = env.cache_dir() / "functions"
+    try:
+        sha = (folder / f"{mark}{EQUAL}").read_text()
+        body = (folder / f"{sha}.zip").read_bytes()
+    except (OSError, ValueError):
+        return None
+    return Packed(name, sha, folder / f"{sha}.zip") if hashlib.sha256(body).hexdigest() == sha else None
 
 
 def name_of(function: Callable[..., Any]) -> str:
@@ -78,11 +96,15 @@ def _pickled(function: Callable[..., Any], name: str) -> tuple[bytes, dict[str, 
         user, used, value = _culprit(function, name) or (name, "", function)
         known = f"'{_type(value)}'" in str(error) or not used
         why = "cannot be pickled" + ("" if known else f" ({error})")
-        said = f"`{used}`, {_article(_type(value))}, which {why}" if used else f"what {why} ({error})"
-        raise UsageError(f"{user} uses {said}", hint="make it inside the function") from None
+        text = f"`{used}`, {_article(_type(value))}, which {why}" if used else f"what {why} ({error})"
+        raise UsageError(f"{user} uses {text}", hint="make it inside the function") from None
 
 
-def _dumps(value: Any, cells: dict[str, str]) -> bytes:
+def _dumps(
+    value: Any, cells: dict[str, str], named: Callable[[str, dict[str, str]], str] | None = None
+) -> bytes:
+    """`named`: the name of code's file in tracebacks; by default Jupyter's for a cell, with its source."""
+    named = named or _labelled
     try:
         import cloudpickle
     except ModuleNotFoundError:
@@ -93,7 +115,7 @@ def _dumps(value: Any, cells: dict[str, str]) -> bytes:
     plain = cloudpickle.Pickler.dispatch_table[types.CodeType]
 
     def reduce_code(code: types.CodeType) -> Any:
-        label = _labelled(code.co_filename, cells)
+        label = named(code.co_filename, cells)
         return plain(code.replace(co_filename=label) if label != code.co_filename else code)
 
     class Pickler(cloudpickle.Pickler):  # type: ignore[misc, name-defined, unused-ignore]
@@ -112,6 +134,11 @@ def _labelled(file: str, cells: dict[str, str]) -> str:
     if label not in cells and (lines := linecache.getlines(file)):
         cells[label] = "".join(lines)
     return label
+
+
+def _unlabelled(file: str, cells: dict[str, str]) -> str:
+    """One name for all cells."""
+    return file if os.path.isfile(file) else "cell"
 
 
 def _cell(file: str) -> str:
@@ -204,10 +231,11 @@ def _zipped(files: dict[str, bytes]) -> bytes:
         return out.getvalue()
 
 
-def _kept(body: bytes, sha: str) -> Path:
+def kept(body: bytes, sha: str, ending: str = ".zip") -> Path:
+    """A file of this content in this machine's cache."""
     folder = env.cache_dir() / "functions"
     folder.mkdir(parents=True, exist_ok=True)
-    fresh, path = folder / f"{secrets.token_hex(8)}.tmp", folder / f"{sha}.zip"
+    fresh, path = folder / f"{secrets.token_hex(8)}.tmp", folder / f"{sha}{ending}"
     fresh.write_bytes(body)
     os.replace(fresh, path)
     return path

@@ -1,12 +1,14 @@
 """Notes of hosts that were down when their fleet was started, and the process that waits for them.
 
 A note is a private file of this machine. The process (`latecomers.py`) holds its lock: one at a time works.
-The launch starts it, and so does whoever watches the store (`hostler status --watch`, `hostler ui`): then
-hosts are waited for though nobody of the fleet is alive. `hostler down` removes the note, and so ends it.
+It and a launch start workers in turns: a host that is back does not get them from both. The launch starts it,
+and so does whoever watches the store (`hostler status --watch`, `hostler ui`): then hosts are waited for
+though nobody of the fleet is alive. `hostler down` removes the note, and so ends it.
 """
 
 from __future__ import annotations
 
+import fcntl
 import hashlib
 import json
 import subprocess
@@ -57,6 +59,17 @@ def read(path: Path) -> Note | None:
 def forget(store: str, fleet: str) -> None:
     """Nobody waits for hosts of this fleet any more."""
     Note(store, fleet, "", ()).path.unlink(missing_ok=True)
+
+
+@contextmanager
+def turn(store: str, fleet: str) -> Iterator[None]:
+    """Alone on this machine in the block: who looks where workers are, and starts those that are missing,
+    does both before another one looks."""
+    path = Note(store, fleet, "", ()).path.with_suffix(".turn")
+    own_folder(path.parent)
+    with open(path, "w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
 
 
 def await_hosts(note: Note) -> None:

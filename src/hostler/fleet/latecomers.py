@@ -24,10 +24,10 @@ from hostler.fleet import late_hosts
 from hostler.fleet.launcher import Launcher, launcher
 from hostler.fleet.ready import say
 from hostler.frozen import dataclass
+from hostler.records.packs.packed_store import open_at
 from hostler.records.rows import rows
 from hostler.spec.project import find_project
 from hostler.spec.states import QUEUED, RUNNING
-from hostler.store.registry import open_at
 
 LOOK = 1.0  # seconds between two tries to wait in the place of another
 
@@ -60,10 +60,11 @@ def watch(path: Path, viewer: threading.Event | None = None) -> None:
             break
         workers = launcher(load_project(root), note.store, note.fleet)
         try:
-            look = decide(note.hosts, workers.engine.list(workers.fleet), watched=viewer is not None)
-            if look.over:
-                return
-            late = look.wait if not look.start or _start(workers, look.start) else look.wait | look.start
+            with late_hosts.turn(note.store, note.fleet):
+                look = decide(note.hosts, workers.engine.list(workers.fleet), watched=viewer is not None)
+                if look.over:
+                    return
+                late = look.wait if not look.start or _start(workers, look.start) else look.wait | look.start
         except HostlerError as error:  # a host is away again, or the store is: the next look is another try
             say(str(error))
             continue

@@ -12,10 +12,13 @@ from pathlib import Path
 
 from hostler import env, settings
 from hostler.backends.base import (
+    OUTGROWN,
+    PACES,
     Backend,
     Cloud,
     Informed,
     Launch,
+    MachinePaces,
     Named,
     PartlyStarted,
     Plan,
@@ -32,19 +35,28 @@ from hostler.errors import (
     UsageError,
 )
 from hostler.fleet import library
-from hostler.fleet.fleet_choice import completed, engine_of, fleet_of, is_there, script_fleet, sweep_fleet
+from hostler.fleet.fleet_choice import (
+    completed,
+    each_machine,
+    engine_of,
+    fleet_of,
+    is_there,
+    script_fleet,
+    sweep_fleet,
+)
 from hostler.fleet.ready import Readiness, drivers, left_out, ready, say, variables
 from hostler.fleet.secrets import LaunchSecrets, launch_secrets
 from hostler.frozen import dataclass
 from hostler.money import tariff
 from hostler.money.tariff import Asked, Funded
 from hostler.records import layout
+from hostler.records.packs.packed_store import open_at
 from hostler.records.sweep import sweeps
 from hostler.spec.job import Job
 from hostler.spec.names import slug
 from hostler.spec.project import Fleet, Project
 from hostler.store import Store
-from hostler.store.registry import is_folder, open_at
+from hostler.store.registry import is_folder
 
 
 @dataclass(frozen=True)
@@ -57,9 +69,21 @@ class Launcher:
     engine: Backend
     ready: Readiness | None = None  # None: the machines were not asked yet
     skip: frozenset[str] = frozenset()  # hosts that have workers already
+    beside: bool = False  # only hosts that have none when it starts
     awaits: bool = True  # hosts that are down now get their workers when they are back
+    search_path: str = ""  # PATH of workers on this machine, if it is not this process's
     most: int = 0  # workers that the launch may grow to: its money is reserved for so many
     take_back: Callable[[str], bool] = lambda question: False  # asked if only some could be started
+
+    def as_learned(self, store: Store, jobs: Sequence[Job]) -> Launcher:
+        """The launcher with what these sweeps have shown of machines, where its backend chooses them: GPUs
+        that were too small for all their open runs, and what a run of the only one takes on each machine."""
+        if not isinstance(self.engine, Informed) or not jobs:
+            return self
+        size = min(_outgrown(store, job) for job in jobs)
+        paces = _paces(store, jobs[0], self.engine, self.fleet) if len(jobs) == 1 else None
+        known = {**self.fleet.known, OUTGROWN: size, **({PACES: paces} if paces else {})}
+        return replace(self, fleet=replace(self.fleet, known=known))
 
     def prepared(self, store: Store) -> Launcher:
         """Asked before anything is submitted: machines that answer, a store that they reach, a plan."""
@@ -69,16 +93,30 @@ class Launcher:
 
             tracking.check(self.project, say, here=self._is_here)
         self._check_nodes(self.plan(()))  # a script, or a store, that won't do is refused here
-        found = ready(self.engine, self.fleet, store)
-        return replace(self, fleet=self._informed(store), ready=found)
+        readiness = ready(self.engine, self.fleet, store)
+        return replace(self, fleet=self._informed(store), ready=readiness)
 
     def _informed(self, store: Store) -> Fleet:
         """The fleet as its platform knows it, where that chooses machines; its data should be near them."""
         if not isinstance(self.engine, Informed):
             return self.fleet
-        urls = [store.url, *(one.url for one in self.project.data.values() if one.url)]
+        urls = [store.url, *(entry.url for entry in self.project.data.values() if entry.url)]
         buckets = [url.removeprefix("gs://").partition("/")[0] for url in urls if url.startswith("gs://")]
         return self.engine.informed(self.fleet, list(dict.fromkeys(buckets)))
+
+    def each_machine(self, store: Store) -> list[Launcher]:
+        """The launcher of each machine that the fleet leaves open, the cheapest first; none where it names
+        one."""
+        every = each_machine(self.engine, self._informed(store))
+        return [replace(self, fleet=fleet) for fleet in every.values()]
+
+    def scouted(self) -> list[Launcher]:
+        """The launcher of each machine that the fleet leaves open and scouts compared."""
+        paces: MachinePaces | None = self.fleet.known.get(PACES)
+        if paces is None or len(paces.seconds) < 2:
+            return []
+        every = each_machine(self.engine, self.fleet)
+        return [replace(self, fleet=fleet) for name, fleet in every.items() if name in paces.seconds]
 
     def _check_nodes(self, plan: Plan) -> None:
         """A run that takes more workers than the fleet has would wait for ever."""
@@ -91,8 +129,10 @@ class Launcher:
 
     def beside_others(self) -> Launcher:
         """Only for machines that have no worker of this fleet."""
-        found = self.engine.list(self.fleet)
-        return replace(self, skip=frozenset(worker.host for worker in found if worker.alive))
+        worker_infos = self.engine.list(self.fleet)
+        return replace(
+            self, beside=True, skip=frozenset(worker.host for worker in worker_infos if worker.alive)
+        )
 
     def missing(self, names: Sequence[str], runs: int) -> int:
         """For how many of so many open runs of these sweeps the fleet has no worker, nor one on its way."""
@@ -123,8 +163,8 @@ class Launcher:
             if isinstance(error, PartlyStarted):
                 _undo(error, self.take_back)
             raise
-        said = names[0] if len(names) == 1 else "that"
-        say(f"workers for all of {said} are in the queue already")
+        text = names[0] if len(names) == 1 else "that"
+        say(f"workers for all of {text} are in the queue already")
         return ()
 
     def plan(
@@ -153,8 +193,8 @@ class Launcher:
     def _likely(self, store: Store, engine: Cloud) -> Launcher:
         self._check_nodes(self.plan(()))
         library.bring(store)
-        found = engine.likely(self.fleet)
-        return replace(self, ready=Readiness(wheels=drivers(store, [found], in_image=True)))
+        machine_info = engine.likely(self.fleet)
+        return replace(self, ready=Readiness(wheels=drivers(store, [machine_info], in_image=True)))
 
     def launch(
         self,
@@ -203,13 +243,24 @@ class Launcher:
         return tariff.asked(fleet, self.engine.capabilities, workers, jobs)
 
     def start(self, names: Iterable[str], runs: int = 0, jobs: Sequence[Job] = ()) -> Sequence[WorkerInfo]:
-        """The workers that were started; machines that had none are named."""
+        """The workers that were started; machines that had none are named. On named hosts nobody else of this
+        machine starts any meanwhile: the process that brings late hosts looks again afterwards."""
+        if not self.awaits or not isinstance(self.engine, Named):
+            return self._start(names, runs, jobs)
+        from hostler.fleet import late_hosts  # for hosts alone
+
+        with late_hosts.turn(self.url, self.fleet.name):
+            return (self.beside_others() if self.beside else self)._start(names, runs, jobs)
+
+    def _start(self, names: Iterable[str], runs: int, jobs: Sequence[Job]) -> Sequence[WorkerInfo]:
         wanted, more = tuple(dict.fromkeys(names)), dict[str, str]()
         store = self._store if not self._is_here else None
         if store and not self.engine.capabilities.shares_disk:
             if self.ready is None:
-                return self.prepared(store).start(wanted, runs, jobs)
+                return self.prepared(store)._start(wanted, runs, jobs)
             more = variables(store)
+        elif self.search_path and self._is_here:
+            more = {"PATH": self.search_path}
         known = list(jobs)
 
         def read() -> Sequence[Job]:  # once, and only where somebody asks
@@ -237,12 +288,12 @@ class Launcher:
         for worker in started:
             if not worker.alive:
                 left_out(worker.host, worker.detail)
-        there = [worker for worker in started if worker.alive]
+        worker_infos = [worker for worker in started if worker.alive]
         if self.awaits and isinstance(self.engine, Named):
             self._await([worker.host for worker in started if not worker.alive])
-        if not there and (why := _taken_down(store, self.engine, funded, wanted)):
+        if not worker_infos and (why := _taken_down(store, self.engine, funded, wanted)):
             raise why
-        return there
+        return worker_infos
 
     def _await(self, hosts: Sequence[str]) -> None:
         """Leave a process behind that starts workers on these hosts once they answer."""
@@ -313,6 +364,34 @@ class Launcher:
         from hostler.money import funding
 
         return funding.fund(self._store, replace(asked, jobs=jobs()), settings.timing())
+
+
+def _outgrown(store: Store, job: Job) -> int:
+    """Bytes of a GPU that was too small for every open run of a sweep; 0 where none was."""
+    from hostler.records.sweep import outgrown_gpus  # only where a backend chooses machines
+    from hostler.records.sweep.queue import Queue
+
+    if not sweeps.is_there(store, job.name):
+        return 0
+    stored = sweeps.load_spec(store, job.name)[0]
+    known = outgrown_gpus.largest(store, job.name, stored.source.mark)
+    runs = Queue(store, stored).open()
+    return max(known, min((run.state.outgrew for run in runs), default=0))
+
+
+def _paces(store: Store, job: Job, engine: Backend, fleet: Fleet) -> MachinePaces | None:
+    """Seconds of a run on each machine that the fleet leaves open and a scout measured; of a thousand steps
+    where the length of a run is not known."""
+    from hostler.records.sweep import measured_rates  # only where a backend chooses machines
+
+    known = {rate.fleet: rate for rate in measured_rates.every(store, job.name)}
+    if not known:
+        return None
+    slugs = {name: slug(one.name) for name, one in each_machine(engine, fleet).items()}
+    rates = {name: known[own] for name, own in slugs.items() if own in known}
+    if all(rate.seconds is not None for rate in rates.values()):
+        return MachinePaces("a run", {name: (one.seconds or 0.0) / one.seats for name, one in rates.items()})
+    return MachinePaces("1000 steps", {name: 1000 / one.rate / one.seats for name, one in rates.items()})
 
 
 def foresee(store: Store, asked: Asked) -> Funded:
@@ -393,7 +472,7 @@ def _taken_down(
 
 def _undo(error: PartlyStarted, wants: Callable[[str], bool]) -> None:
     """Cancel what was started, if the person wants that."""
-    ids = ", ".join(one.id for one in error.started)
+    ids = ", ".join(worker_info.id for worker_info in error.started)
     if wants(f"{error.message}. Cancel what is queued ({ids})?"):
         error.undo()
         raise MachineError(f"{error.message}; that is cancelled", error.hint.partition("; scancel")[0])

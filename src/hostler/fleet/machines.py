@@ -24,6 +24,7 @@ from hostler.money.tariff import Funded
 from hostler.records import layout
 from hostler.records.launch import closing, launches, settlement
 from hostler.records.launch.launches import Generation
+from hostler.records.packs.packed_store import open_at
 from hostler.records.run import heartbeats
 from hostler.records.sweep import sweeps
 from hostler.records.sweep.queue import OpenRun, Queue
@@ -34,7 +35,6 @@ from hostler.spec.names import slug
 from hostler.spec.project import Fleet, Project
 from hostler.spec.states import QUEUED, RUNNING
 from hostler.store import Store
-from hostler.store.registry import open_at
 
 LEAST = 600.0  # seconds that a launch must have left to be given more work
 
@@ -47,17 +47,21 @@ def agree(
     """The launch that will serve these sweeps, and whether it is a new one. `most`: workers that it may grow
     to."""
     while True:
-        one = joinable(store, fleet, jobs, shape, most)
-        funded = Funded(one.name, one.deadline, one.began, one.reserved) if one else fund()
+        generation = joinable(store, fleet, jobs, shape, most)
+        funded = (
+            Funded(generation.name, generation.deadline, generation.began, generation.reserved)
+            if generation
+            else fund()
+        )
         place = launches.named(funded.name)
         if place is None:
             raise AssertionError("a launch of machines is always counted")
         try:
             closing.has_shape(store, *place, shape)
             if closing.serve(store, *place, [job.name for job in jobs]):
-                return funded, one is None
+                return funded, generation is None
         except BaseException:
-            if one is None:  # nobody will make its machines
+            if generation is None:  # nobody will make its machines
                 with suppress(StoreError):
                     funding.cancel(store, funded, settings.timing())
             raise
@@ -85,8 +89,10 @@ def _waits(run: OpenRun) -> bool:
 def joinable(store: Store, fleet: Fleet, jobs: Sequence[Job], shape: str, most: int = 0) -> Generation | None:
     """The launch that can take these sweeps, too: of this shape, their money agreed on for so many workers,
     and with time."""
-    found = [one for one in launches.of_fleet(store, slug(fleet.name)) if not one.by_hand]
-    one = found[-1] if found else None
+    generations = [
+        generation for generation in launches.of_fleet(store, slug(fleet.name)) if not generation.by_hand
+    ]
+    one = generations[-1] if generations else None
     if one is None or not is_open(store, one.fleet, one.number, LEAST):
         return None
     if one.workers < max(fleet.workers, most):  # to make it larger would cost more than was agreed on
@@ -98,10 +104,10 @@ def joinable(store: Store, fleet: Fleet, jobs: Sequence[Job], shape: str, most: 
 
 def is_open(store: Store, fleet: str, number: int, least: float = 0.0) -> bool:
     """Whether a launch is neither closed nor gone, and has so many seconds left."""
-    one = launches.read(store, fleet, number)
-    if one is None or not one.launch or launches.gone_at(store, fleet, number) is not None:
+    generation = launches.read(store, fleet, number)
+    if generation is None or not generation.launch or launches.gone_at(store, fleet, number) is not None:
         return False
-    late = one.deadline is not None and one.deadline - heartbeats.store_time(store) < least
+    late = generation.deadline is not None and generation.deadline - heartbeats.store_time(store) < least
     return not late and not closing.is_closed(store, fleet, number)
 
 
@@ -207,8 +213,8 @@ def settle_all(url: str, fleet: Fleet) -> None:
 def _each(url: str, fleet: Fleet, act: Callable[[Store, Generation], None]) -> None:
     try:
         store = open_at(url)
-        for one in launches.of_fleet(store, slug(fleet.name)):
-            if launches.gone_at(store, one.fleet, one.number) is None:
-                act(store, one)
+        for generation in launches.of_fleet(store, slug(fleet.name)):
+            if launches.gone_at(store, generation.fleet, generation.number) is None:
+                act(store, generation)
     except StoreError as error:
         say(str(error))

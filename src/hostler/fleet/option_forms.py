@@ -41,12 +41,15 @@ def settled(job: Job, project: Project) -> Job:
     declared = _declared(job, project)
     if declared.hydra and project.forms == Style() and not {same_key(key) for key in every} & HYDRAS_OWN:
         return replace(job, style="hydra")
+    if declared.pairs and not declared.options and project.forms == Style():
+        return replace(job, style="equals")
     _check_keys(project.forms, every, declared)
     general = project.forms.general.over(declared.general)
     forms = dict[str, Form]()
     for key, some in values.items():
         form, taken = _form(key, some, project.forms, declared), _is_taken(key, job)
         if not taken and (option := declared.find(key)):
+            _check_placed(key, some, option, job)
             _check_values(key, some, form, option)
         forms[key] = replace(form, declared=True) if taken else form
     own = {key: form for key, form in forms.items() if form != general}
@@ -57,18 +60,28 @@ def lines(job: Job) -> Iterator[str]:
     """How its parameters are written, for a person; nothing where all are --key VALUE."""
     if job.style == "hydra":
         yield "options: key=value, as Hydra reads them"
+    if job.style == "equals":
+        yield "options: key=value"
     if job.style != "flags":
         return
-    told = [(key, in_words(key, job.forms.of(key))) for key in _written(_values(job), job)]
-    if any(text for _, text in told):
-        yield f"options: {'; '.join(text for _, text in told if text)}"
+    written = _written(_values(job), job).items()
+    told = [in_words(key, _concerning(job.forms.of(key), some)) for key, some in written]
+    if any(told):
+        yield f"options: {'; '.join(filter(None, told))}"
+
+
+def _concerning(form: Form, values: list[Any]) -> Form:
+    """What a form says of these values."""
+    if not any(isinstance(value, bool) for value in values):
+        form = replace(form, booleans="", true=None, false=None)
+    return form if _has_list(values) else replace(form, lists="")
 
 
 def declared_style(job: Job, project: Project, keys: Mapping[str, Any]) -> Style:
     """The forms of these keys by the script alone, for a command that a person typed."""
     declared = _declared(job, project)
-    found = {key: option.form for key in flatten(keys) if (option := declared.find(key))}
-    return Style(declared.general).given(found)
+    forms = {key: option.form for key in flatten(keys) if (option := declared.find(key))}
+    return Style(declared.general).given(forms)
 
 
 def _declared(job: Job, project: Project) -> Declarations:
@@ -133,7 +146,8 @@ def _form(key: str, values: list[Any], own: Style, declared: Declarations) -> Fo
     if option is None:
         _check_tied(key, asked, declared)
         unknown = declared.closed and not declared.may_mean(key)
-        return replace(asked.over(declared.general), declared=not unknown)
+        read = Form(lists=declared.read_lists.get(same_key(key), "") if _has_list(values) else "")
+        return replace(asked.over(declared.general.over(read)), declared=not unknown)
     _check(key, values, own, option, declared)
     form = option.form.over(declared.general)
     if asked.booleans and asked.booleans != form.booleans:
@@ -174,6 +188,14 @@ def _check_keys(own: Style, values: Mapping[str, Any], declared: Declarations) -
             raise SpecError(f"style.keys: no parameter or option is {key!r}", f"did you mean {near[0]!r}?")
 
 
+def _check_placed(key: str, values: list[Any], option: Option, job: Job) -> None:
+    if not option.names and any(value is not None for value in values):
+        raise SpecError(
+            f"{key}: {option.said}",
+            f"write {{{key}}} where it belongs in the command: {' '.join(job.command)} {{{key}}}",
+        )
+
+
 def _check_values(key: str, values: list[Any], form: Form, option: Option) -> None:
     """Refuse values that the parser would refuse, or take for something else."""
     if option.accepts is None:
@@ -190,7 +212,8 @@ def _check_values(key: str, values: list[Any], form: Form, option: Option) -> No
             if "json" in option.accepts:
                 hint += f", or pass it as JSON: style: {{keys: {{{key}: {{lists: json}}}}}}"
         elif isinstance(value, (list, tuple)) and option.is_single and not form.lists and len(value) != 1:
-            hint = f"say how the script reads a list: style: {{keys: {{{key}: {{lists: comma}}}}}}, or json"
+            how = f"say how the script reads a list: style: {{keys: {{{key}: {{lists: comma}}}}}}, or json"
+            hint = how if "comma" in option.accepts else "give it one number"
         elif isinstance(value, (list, tuple)) and not form.lists:
             continue  # a usage error will tell its form
         elif all(least <= len(some) <= (len(some) if most is None else most) for some in words):

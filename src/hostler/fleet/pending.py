@@ -33,6 +33,19 @@ def goes_on(store: Store, found: Sequence[Row], names: Iterable[str] = ()) -> bo
     return any(pending(store, name) for name in {*names, *(row.sweep for row in found)} - capped)
 
 
+def why_over(store: Store, name: str, found: Sequence[Row]) -> str:
+    """Why nothing more of a sweep, whose runs these are, is taken until a person wants it; '' if some is."""
+    if any(row.state == RUNNING and not row.stale for row in found):
+        return ""
+    return sweeps.why_halted(store, name, _pass) or (
+        "a cap ended its workers" if _capped(store, found) else ""
+    )
+
+
+def _pass(line: str) -> None:
+    """A halt that cannot be read holds all the same."""
+
+
 def _capped(store: Store, found: Sequence[Row]) -> set[str]:
     """Sweeps that a cap has ended the workers of: a run was set aside by it, and nobody serves them."""
     names = {row.sweep for row in found if row.state == PAUSED and row.paused_by == CAP}

@@ -86,9 +86,9 @@ def drivers(
         return {}
     from hostler.remote import wheels  # with what packs them: only for buckets
 
-    found = {m.host: wheels.machine(m.python, m.platform) for m in machines}
+    targets = {m.host: wheels.machine(m.python, m.platform) for m in machines}
     try:
-        files = {wanted: wheels.drivers_for(wanted, env.cache_dir()) for wanted in set(found.values())}
+        files = {target: wheels.drivers_for(target, env.cache_dir()) for target in set(targets.values())}
     except MachineError as error:
         if not in_image:
             raise
@@ -96,7 +96,7 @@ def drivers(
         return {}
     for file in {file for some in files.values() for file in some}:
         library.bring_wheel(store, Path(file))
-    return {host: tuple(str(file) for file in files[wanted]) for host, wanted in found.items()}
+    return {host: tuple(str(file) for file in files[wheel_target]) for host, wheel_target in targets.items()}
 
 
 def variables(store: Store) -> dict[str, str]:
@@ -133,9 +133,9 @@ def _those_up(machines: Sequence[MachineInfo]) -> list[MachineInfo]:
     if not up and len(down) == 1:
         raise HostError(down[0].problem, down[0].hint)
     if not up and down:
-        said = "; ".join(machine.problem for machine in down)
+        text = "; ".join(machine.problem for machine in down)
         raise HostUnreachable(
-            f"none of the {len(down)} hosts can be used: {said}", "hostler doctor checks them again"
+            f"none of the {len(down)} hosts can be used: {text}", "hostler doctor checks them again"
         )
     for machine in down:
         left_out(machine.host, machine.problem)

@@ -33,7 +33,7 @@ UNSEEN = 600.0  # seconds after its start in which a candidate shows its first s
 
 
 @dataclass
-class Candidate:
+class ScoutCandidate:
     """A fleet that is tried, and how far that is."""
 
     workers: Launcher
@@ -54,13 +54,13 @@ class Candidate:
         return f"{slug(self.name)}/{self.number}"
 
 
-def candidate(workers: Launcher, store: Store, job: Job, seconds: float) -> Candidate:
+def candidate(workers: Launcher, store: Store, job: Job, seconds: float) -> ScoutCandidate:
     """One worker of the fleet, or as many as a run takes, which is gone soon after its measurement."""
     fleet = workers.fleet
     hours = (seconds + ROOM) / 3600
     hours = hours if fleet.max_hours is None else min(hours, fleet.max_hours)
     small = replace(fleet, workers=job.resources.nodes, max_hours=hours)
-    found = Candidate(replace(workers, fleet=small, awaits=False))
+    found = ScoutCandidate(replace(workers, fleet=small, awaits=False))
     if is_there(workers.engine, fleet):
         found.problem = f"it has workers already; hostler down {on_name(fleet.name)} ends them"
         found.over = True
@@ -81,7 +81,7 @@ class Scout:
     pause: Callable[[float], None] = time.sleep
     _caches: dict[str, FragmentCache] = field(default_factory=dict)
 
-    def run(self, found: Sequence[Candidate]) -> None:
+    def run(self, found: Sequence[ScoutCandidate]) -> None:
         """All at once, each in a thread of its own: machines take their time to come and to go."""
         threads = [
             threading.Thread(target=self._try, args=(one,), name=f"scout {one.name}", daemon=True)
@@ -102,7 +102,7 @@ class Scout:
             for thread in threads:
                 thread.join()
 
-    def _try(self, one: Candidate) -> None:
+    def _try(self, one: ScoutCandidate) -> None:
         try:
             one.workers.start([self.job.name], one.workers.fleet.workers, [self.job])
             one.started = self.clock()
@@ -116,7 +116,7 @@ class Scout:
         except HostlerError as error:
             self.say(f"{one.name}: {error}")
 
-    def _look(self, found: Sequence[Candidate]) -> None:
+    def _look(self, found: Sequence[ScoutCandidate]) -> None:
         attempts = self._attempts({one.launch: one for one in found})
         now = self.clock()
         for one in found:
@@ -137,16 +137,16 @@ class Scout:
             elif one.started is not None and one.since is None and now - one.started > self.seconds + UNSEEN:
                 one.problem, one.over = "no step was seen", True
 
-    def _attempts(self, wanted: Mapping[str, Candidate]) -> dict[str, list[Attempt]]:
-        found: dict[str, list[Attempt]] = {}
+    def _attempts(self, wanted: Mapping[str, ScoutCandidate]) -> dict[str, list[Attempt]]:
+        attempts: dict[str, list[Attempt]] = {}
         for run, head in log.heads(self.store, self.job.name).items():
             key = RunKey(self.job.name, run)
             for number, entry in enumerate(RunLog(self.store, key).read_to(head).entries, start=1):
                 if entry.get("kind") == log.CLAIM and entry.get("fleet") in wanted:
-                    found.setdefault(entry["fleet"], []).append(
+                    attempts.setdefault(entry["fleet"], []).append(
                         (key, number, float(entry["at"]), number == head)
                     )
-        return found
+        return attempts
 
     def _speed(self, key: RunKey, attempt: int, began: float) -> Speed | None:
         cache = self._caches.setdefault(key.run, FragmentCache())
@@ -155,9 +155,11 @@ class Scout:
 
 def of_attempt(fragments: Sequence[Fragment], attempt: int, began: float) -> Speed | None:
     """Speed of one attempt by what it has written. Pure."""
-    own = [one for one in fragments if one.attempt == attempt and one.rank == 0]
-    first = next((one.origin.step for one in own if one.origin), 0)
-    points = sorted((point.time, point.step) for one in own for point in one.points if _counts(point.values))
+    own = [fragment for fragment in fragments if fragment.attempt == attempt and fragment.rank == 0]
+    first = next((fragment.origin.step for fragment in own if fragment.origin), 0)
+    points = sorted(
+        (point.time, point.step) for fragment in own for point in fragment.points if _counts(point.values)
+    )
     return measured_rates.speed(points, began, first)
 
 

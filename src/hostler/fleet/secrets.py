@@ -67,7 +67,7 @@ def _check_value(name: str, value: str) -> None:
 
 @dataclass(frozen=True)
 class LaunchSecrets:
-    """The values that a launch's machines take from a vault; with none there is no vault."""
+    """The values that a launch's machines take from a vault; a launch without any needs none."""
 
     values: Mapping[str, str]
     vault: Vault | None

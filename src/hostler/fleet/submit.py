@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -28,7 +28,7 @@ from hostler.records.sweep import sweeps
 from hostler.spec.job import DataItem, Job, Source, source_facts
 from hostler.spec.names import slug
 from hostler.spec.project import GitSource, Project
-from hostler.spec.script import script_at, suggestion
+from hostler.spec.script import script_at, startable, suggestion
 from hostler.spec.states import DIVERGED, DONE, FAILED, PAUSED, PRUNED, STOPPED
 from hostler.store import Store
 from hostler.store.registry import check, is_folder
@@ -65,7 +65,7 @@ def draft(
     job = Job(
         name=slug(title),
         title=title,
-        command=tuple(command),
+        command=startable(command, project.root / cwd),
         style=style,
         resume=project.resume,
         resume_whole=project.resume_whole,
@@ -151,19 +151,25 @@ def bring_code(
     needed: Sequence[str] = (),
     leave: Collection[str] = (),
     function: Packed | None = None,
+    shape: Callable[[Tree], Tree] = lambda tree: tree,
 ) -> tuple[Source, tuple[str, ...]]:
     """Today's code of the project, in the store, and hostler itself. `needed`: files it must hold;
-    `leave`: files and folders that are none of it; `function`: one that is in no file."""
-    source, notes = _bring_own(store, project, needed, leave, function)
+    `leave`: files and folders that are none of it; `function`: one that is in no file; `shape` changes it."""
+    source, notes = _bring_own(store, project, needed, leave, function, shape)
     return replace(source, library=library.bring(store)), notes
 
 
 def _bring_own(
-    store: Store, project: Project, needed: Sequence[str], leave: Collection[str], function: Packed | None
+    store: Store,
+    project: Project,
+    needed: Sequence[str],
+    leave: Collection[str],
+    function: Packed | None,
+    shape: Callable[[Tree], Tree],
 ) -> tuple[Source, tuple[str, ...]]:
     if project.git is not None:
         return _git(project.git), ()
-    taken = _taken(store, project, leave, function)
+    taken = _taken(store, project, leave, function, shape)
     check_taken(needed, {name for name, _ in taken.files})
     if any(entry.at for entry in project.data.values()):
         from hostler.fleet.snapshot import data  # with uploads that go on where they were cut
@@ -189,10 +195,15 @@ def _git(code: GitSource) -> Source:
 
 
 def _taken(
-    store: Store, project: Project, leave: Collection[str], function: Packed | None = None
+    store: Store,
+    project: Project,
+    leave: Collection[str],
+    function: Packed | None = None,
+    shape: Callable[[Tree], Tree] = lambda tree: tree,
 ) -> snapshot.Snapshot:
     def bring(tree: Tree) -> Tree:
         """With a function of a notebook, and without the notebooks: to save one changes no code."""
+        tree = shape(tree)
         if not function:
             return tree
         nodes = tuple(node for node in tree.nodes if not node.name.endswith(".ipynb"))

@@ -18,6 +18,7 @@ from hostler.fleet import again, edit
 from hostler.fleet.edit import Edit
 from hostler.fleet.option_forms import settled
 from hostler.fleet.snapshot import secrecy
+from hostler.fleet.snapshot.tree import Tree
 from hostler.fleet.submit import bring_code, bring_data, draft, open_project, required_files
 from hostler.frozen import dataclass
 from hostler.records import layout
@@ -32,7 +33,7 @@ from hostler.spec.job import Job
 from hostler.spec.methods import LEARNING, check_installed
 from hostler.spec.names import slug, sweep_name
 from hostler.spec.rounds import Round
-from hostler.spec.script import script_at
+from hostler.spec.script import NOTEBOOK_MODULE, check_notebook, script_at
 from hostler.store import Store
 
 if TYPE_CHECKING:
@@ -81,7 +82,11 @@ def draft_sweep(file: SweepFile, calls: space.Listed | None = None) -> Job:
     found = calls or read_space(file)
     if file.method in LEARNING and isinstance(found, space.Space):
         return settled(replace(job, search=space.to_json(found)), file.project)
-    return settled(replace(job, rounds=(Round(found, spans.whole(found.count), job.command),)), file.project)
+    job = replace(job, rounds=(Round(found, spans.whole(found.count), job.command),))
+    if job.count and NOTEBOOK_MODULE in job.command:
+        given = [key for key in job.params(0) if not any(f"{{{key}}}" in word for word in job.command)]
+        check_notebook([*job.command, *(f"--{key}=0" for key in given)], file.project.root / job.cwd)
+    return settled(job, file.project)
 
 
 def as_stored(store: Store, job: Job) -> Job:
@@ -110,7 +115,7 @@ def current(store: Store, job: Job) -> tuple[Job, int] | None:
     if not sweeps.is_there(store, job.name):
         return None
     old, version = sweeps.load_version(store, job.name)
-    if not old.method:
+    if not old.method or not (old.rounds or old.search):
         raise UsageError(
             f"{job.name!r} exists already, as a run and not as a sweep",
             hint="give the sweep another name",
@@ -180,14 +185,15 @@ def submit_calls(
     *,
     function: Packed | None = None,
     leave: Collection[str] = (),
+    shape: Callable[[Tree], Tree],
     mark: str = "",
 ) -> Swept:
     """Add calls of a function, the runs of `job`, to the sweep of this function and code. `leave`: what of
-    the project's folder is not code. `mark` tells it from others of the same code."""
+    the project's folder is not code; `shape` changes what is. `mark` tells it from equal code."""
     upstream.check(store, job)
     needed = required_files(file.project, job)
     open_project(store, file.project)
-    source, notes = bring_code(store, file.project, needed, leave=leave, function=function)
+    source, notes = bring_code(store, file.project, needed, leave=leave, function=function, shape=shape)
     digest = hashlib.sha256(f"{source.mark} {mark}".encode()).hexdigest()
     job = replace(job, name=slug(f"{job.name}-{digest[:8]}"), title=job.title)
     job = replace(job, source=source, data=bring_data(store, file.project))

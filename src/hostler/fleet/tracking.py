@@ -28,11 +28,11 @@ Say = Callable[[str], None]
 
 def check(project: Project, say: Say, *, here: bool) -> None:
     """`here`: runs are carried out on this machine."""
-    for one in project.trackers:
-        if one.kind == MLFLOW and not one.options.get("uri"):
+    for tracker in project.trackers:
+        if tracker.kind == MLFLOW and not tracker.options.get("uri"):
             _check_uri(project)
-        if registry.package(one.kind):
-            _check_package(project, one.kind, say, here)
+        if registry.package(tracker.kind):
+            _check_package(project, tracker.kind, say, here)
 
 
 def _check_uri(project: Project) -> None:
@@ -68,12 +68,12 @@ def _with_hostler() -> dict[str, str]:
 
 def _python(project: Project) -> str | None:
     """The Python that runs will have, if it is there already."""
-    given = project.python
-    if given.requirements or given.conda or given.conda_env:
+    python_env = project.python
+    if python_env.requirements or python_env.conda or python_env.conda_env:
         return None
-    if given.venv:
-        return str(project.root / Path(given.venv).expanduser() / "bin" / "python")
-    return given.exe or shutil.which("python") or shutil.which("python3")
+    if python_env.venv:
+        return str(project.root / Path(python_env.venv).expanduser() / "bin" / "python")
+    return python_env.exe or shutil.which("python") or shutil.which("python3")
 
 
 def _named_in(file: Path, package: str) -> bool:
@@ -82,5 +82,5 @@ def _named_in(file: Path, package: str) -> bool:
     except OSError:
         return True  # that it is missing is said elsewhere
     wanted = re.sub(r"[-_.]+", "-", package).lower()
-    names = (found[1] for line in lines if (found := _NAME.match(line)))
+    names = (match[1] for line in lines if (match := _NAME.match(line)))
     return any(re.sub(r"[-_.]+", "-", name).lower().startswith(wanted) for name in names)

@@ -44,11 +44,11 @@ def fund(store: Store, asked: Asked, timing: Timing) -> Funded:
     _check_time(asked, _hours(asked, store))
     settle(store, asked, timing)
     while True:
-        one = _drawn_up(store, asked, heartbeats.store_time(store))
-        held = _reserve(store, asked, one, timing) if one.hourly else {}
-        one = _agreed(one, asked, held, store, timing)
-        if launches.begin(store, one):
-            return Funded(one.name, one.deadline, one.began, one.reserved)
+        generation = _drawn_up(store, asked, heartbeats.store_time(store))
+        held = _reserve(store, asked, generation, timing) if generation.hourly else {}
+        generation = _agreed(generation, asked, held, store, timing)
+        if launches.begin(store, generation):
+            return Funded(generation.name, generation.deadline, generation.began, generation.reserved)
         _give_back(store, held)  # another launch was faster: its number is not ours
 
 
@@ -65,25 +65,25 @@ def foresee(store: Store, asked: Asked, timing: Timing, now: float | None = None
         return Funded()
     _check_price(asked)
     _check_time(asked, _hours(asked, store))
-    one = _drawn_up(store, asked, time.time() if now is None else now)
-    most, held = _most(asked, one, store, timing), dict[str, Reservation]()
-    for sweep, budget in asked.budgets.items() if one.hourly else ():
-        left = ledger.read(store, sweep).left(budget)
-        part = left if most is None else min(left, most / len(asked.budgets))
-        if part <= 0 or part < _least(store, asked, one, timing):
-            _refuse(ledger.read(store, sweep), asked, sweep, budget, one, timing)
-        held[sweep] = Reservation(0, one.fleet, one.number, "", part)
-    one = _agreed(one, asked, held, store, timing)
-    return Funded(one.name, one.deadline, one.began, one.reserved)
+    generation = _drawn_up(store, asked, time.time() if now is None else now)
+    most, held = _most(asked, generation, store, timing), dict[str, Reservation]()
+    for sweep, budget in asked.budgets.items() if generation.hourly else ():
+        remaining = ledger.read(store, sweep).left(budget)
+        part = remaining if most is None else min(remaining, most / len(asked.budgets))
+        if part <= 0 or part < _least(store, asked, generation, timing):
+            _refuse(ledger.read(store, sweep), asked, sweep, budget, generation, timing)
+        held[sweep] = Reservation(0, generation.fleet, generation.number, "", part)
+    generation = _agreed(generation, asked, held, store, timing)
+    return Funded(generation.name, generation.deadline, generation.began, generation.reserved)
 
 
 def cancel(store: Store, funded: Funded, timing: Timing, watched: float | None = None) -> None:
     """It could not be started: whatever of it begins nevertheless leaves, and the money goes back. `watched`:
     for how many seconds its machines were there, where that is known."""
     place = launches.named(funded.name)
-    one = launches.read(store, *place) if place else None
-    if one is not None:
-        settlement.close(store, one, timing, watched)
+    generation = launches.read(store, *place) if place else None
+    if generation is not None:
+        settlement.close(store, generation, timing, watched)
 
 
 def _drawn_up(store: Store, asked: Asked, now: float) -> Generation:
@@ -99,6 +99,7 @@ def _drawn_up(store: Store, asked: Asked, now: float) -> Generation:
         counted=not asked.queued and not asked.billed,
         billed=asked.billed,
         by_hand=asked.by_hand,
+        gpu_memory=max((offer.gpu_memory for offer in asked.price.offers), default=0),
     )
 
 
@@ -118,9 +119,9 @@ def _reserve(store: Store, asked: Asked, one: Generation, timing: Timing) -> dic
     """The part reserved of every budget: the money of a fleet with its own cap is shared out evenly."""
     most, held = _most(asked, one, store, timing), dict[str, Reservation]()
     for n, (sweep, budget) in enumerate(asked.budgets.items()):
-        left = len(asked.budgets) - n
-        part = None if most is None else (most - sum(each.cost for each in held.values())) / left
-        found = ledger.reserve(
+        remaining = len(asked.budgets) - n
+        part = None if most is None else (most - sum(each.cost for each in held.values())) / remaining
+        reservation = ledger.reserve(
             store,
             sweep,
             budget,
@@ -130,10 +131,10 @@ def _reserve(store: Store, asked: Asked, one: Generation, timing: Timing) -> dic
             most=part,
             least=_least(store, asked, one, timing),
         )
-        if found is None:
+        if reservation is None:
             _give_back(store, held)
             _refuse(ledger.read(store, sweep), asked, sweep, budget, one, timing)
-        held[sweep] = found
+        held[sweep] = reservation
     return held
 
 
@@ -178,8 +179,8 @@ def _hours_left(store: Store, job: Job, *, queued: bool) -> float | None:
 
 
 def _give_back(store: Store, held: Mapping[str, Reservation]) -> None:
-    for sweep, one in held.items():
-        ledger.give_back(store, sweep, one.n, one.cost)
+    for sweep, reservation in held.items():
+        ledger.give_back(store, sweep, reservation.n, reservation.cost)
 
 
 # Why a launch has no money, in words, and what to do about it.
@@ -222,13 +223,13 @@ def _refuse(
     account: Account, asked: Asked, sweep: str, budget: float, one: Generation, timing: Timing
 ) -> NoReturn:
     """Nothing of a sweep's budget is left, or too little."""
-    left = account.left(budget)
+    remaining = account.left(budget)
     whose = account.open[0].fleet if account.open else ""
     held = ", ".join(f"{each.kept:g} by {each.fleet}/{each.generation}" for each in account.open)
-    if left > 0:
-        _check_enough(asked, min([left, *filter(None, [asked.fleet.max_cost])]), one, timing, of=sweep)
+    if remaining > 0:
+        _check_enough(asked, min([remaining, *filter(None, [asked.fleet.max_cost])]), one, timing, of=sweep)
     raise UsageError(
-        f"the budget of {sweep} is used up: {left:g} of {budget:g} left"
+        f"the budget of {sweep} is used up: {remaining:g} of {budget:g} left"
         + (f" (reserved: {held})" if held else ""),
         hint="allow more (`budget: {cost: N}` in its file, and submit that)"
         + (f", or wait until {whose} has ended (hostler down {whose} ends it)" if held else "")

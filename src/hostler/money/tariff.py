@@ -5,7 +5,7 @@ A fleet's price is its own, or that of a table and this machine's settings.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import field
 from typing import TYPE_CHECKING
 
@@ -54,12 +54,19 @@ class Funded:
 
 
 def price(fleet: Fleet, workers: int) -> FleetPrice:
-    """For so many workers; unknown where neither the fleet nor its platform tells."""
-    if fleet.price is not None:
-        return FleetPrice(workers, fleet.price, GIVEN)
+    """For so many workers; unknown where neither the fleet nor its platform tells. The fleet's own price
+    stands over the platform's, for each of the machines that it leaves open."""
     table = part(fleet.backend, "prices") if fleet.backend in BACKENDS else None
+    if fleet.price is not None:
+        own = FleetPrice(workers, fleet.price, GIVEN)
+        with_machines: Callable[[Fleet, FleetPrice], FleetPrice] = getattr(table, "with_machines", _alone)
+        return with_machines(fleet, own)
     known: FleetPrice = table.price(fleet, workers) if table else FleetPrice(workers)
     return known
+
+
+def _alone(fleet: Fleet, own: FleetPrice) -> FleetPrice:
+    return own
 
 
 def asked(fleet: Fleet, does: Capabilities, workers: int, jobs: Sequence[Job]) -> Asked:

@@ -69,6 +69,16 @@ def test_equal_functions_have_equal_hashes_and_others_do_not(tmp_path: Path) -> 
     assert pack(one, tmp_path).sha == pack(same, tmp_path).sha != pack(other, tmp_path).sha
 
 
+def test_cell_that_is_run_again_is_the_same_function(tmp_path: Path) -> None:
+    source = "def train(lr):\n    return lr\n"
+    first = pack(cell(source, 3)["train"], tmp_path)
+    assert pack(cell(f"{source}train(5)\n", 12)["train"], tmp_path) == first
+    assert pack(cell(source.replace("lr\n", "-lr\n"), 12)["train"], tmp_path) != first
+    first.path.write_bytes(b"damaged")
+    again = pack(cell(source, 13)["train"], tmp_path)
+    assert opened(again)[0]["cells"] == {"Cell In[13]": source}
+
+
 def test_packed_zip_holds_cloudpickle_for_machines_without_it(tmp_path: Path) -> None:
     with zipfile.ZipFile(pack(lambda lr: lr, tmp_path).path) as found:
         assert "cloudpickle/cloudpickle.py" in found.namelist()

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from hostler.backends.base import Capabilities, Launch, PartlyStarted, Plan, WorkerInfo
+from hostler.backends.base import Capabilities, Launch, MachinePaces, PartlyStarted, Plan, WorkerInfo
 from hostler.errors import HostError, MachineError
 from hostler.fleet.launcher import Launcher
 from hostler.fleet.secrets import check_told
 from hostler.records.launch import launches
-from hostler.records.sweep import sweeps
+from hostler.records.run.entries import Claim, Outcome, Release
+from hostler.records.run.log import RunKey, RunLog
+from hostler.records.sweep import measured_rates, sweeps
+from hostler.records.sweep.measured_rates import MeasuredRate
 from hostler.spec.job import Job, Notify, Source
 from hostler.spec.project import Fleet, default_project
 from hostler.store import open_store
@@ -171,3 +174,58 @@ def test_launch_of_which_no_worker_started_is_an_error(tmp_path: Path) -> None:
     workers = Launcher(default_project(tmp_path), str(tmp_path / "s"), Fleet("lab", "ssh"), Refused())  # type: ignore[arg-type]
     with pytest.raises(HostError, match="no worker was started: n1 cannot use the store: denied"):
         workers.start(["grid"], 1)
+
+
+class Chooses(Half):
+    """Chooses machines by what is known of the fleet."""
+
+    def informed(self, fleet: Fleet, buckets: Sequence[str]) -> Fleet:
+        return fleet
+
+
+class LeavesOpen(Chooses):
+    """Leaves it open which of two machines a fleet gets."""
+
+    def machines(self, fleet: Fleet) -> Mapping[str, Fleet]:
+        return {name: replace(fleet, name=f"{fleet.name}:{name}") for name in ("T4", "L4")}
+
+
+@pytest.mark.parametrize(("steps", "work", "seconds"), [(100, "a run", 30.0), (None, "1000 steps", 250.0)])
+def test_launch_knows_what_scouts_measured_on_each_machine(
+    tmp_path: Path, steps: int | None, work: str, seconds: float
+) -> None:
+    store, project = open_store(str(tmp_path / "s")), default_project(tmp_path)
+    job = Job(name="grid", command=("x",))
+    one = Launcher(project, store.url, Fleet("cheap", "local"), LeavesOpen())
+    assert "paces" not in one.as_learned(store, [job]).fleet.known
+    for name in ("T4", "L4", "A100"):
+        rate = MeasuredRate(f"cheap:{name}", 2.0, warm=10.0, steps=steps, seats=2)
+        measured_rates.write(store, "grid", rate)
+    found = one.as_learned(store, [job])
+    assert found.fleet.known["paces"] == MachinePaces(work, {"T4": seconds, "L4": seconds})
+    assert [each.fleet.name for each in found.scouted()] == ["cheap:T4", "cheap:L4"]
+    assert "paces" not in one.as_learned(store, [job, job]).fleet.known  # of which of them?
+    assert one.scouted() == []
+
+
+def test_launch_passes_by_gpus_that_all_open_runs_outgrew(tmp_path: Path) -> None:
+    store = open_store(str(tmp_path / "s"))
+    job = Job(name="large", command=("x",), runs=({"n": 1}, {"n": 2}))
+    assert sweeps.submit(store, job)
+    fleet, project = Fleet("burst", "local"), default_project(tmp_path)
+
+    def known() -> int:
+        one = Launcher(project, store.url, fleet, Chooses()).as_learned(store, [job])
+        return int(one.fleet.known["outgrown"])
+
+    def outgrows(index: int) -> None:
+        log = RunLog(store, RunKey("large", job.run_id(index)))
+        assert log.append(Claim("me").record())
+        assert log.append(Release(1, Outcome("queued", outgrew=16)).record())
+
+    assert known() == 0
+    outgrows(0)
+    assert known() == 0  # the other one may fit
+    outgrows(1)
+    assert known() == 16
+    assert not Launcher(project, store.url, fleet, Half()).as_learned(store, [job]).fleet.known

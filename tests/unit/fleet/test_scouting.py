@@ -11,7 +11,7 @@ import pytest
 
 from hostler.errors import CloudError
 from hostler.fleet.launcher import Launcher
-from hostler.fleet.scouting import Candidate, Scout
+from hostler.fleet.scouting import Scout, ScoutCandidate
 from hostler.records.series.points import Point
 from hostler.spec.job import Job
 from hostler.spec.project import Fleet
@@ -40,8 +40,8 @@ class Started:
         self.seen.curve(job, self.index, [*points, *usage])
 
 
-def tried(seen: Seen, name: str, index: int, rate: float | None) -> Candidate:
-    return Candidate(cast(Launcher, Started(Fleet(name, "local"), seen, index, rate)), number=1)
+def tried(seen: Seen, name: str, index: int, rate: float | None) -> ScoutCandidate:
+    return ScoutCandidate(cast(Launcher, Started(Fleet(name, "local"), seen, index, rate)), number=1)
 
 
 @pytest.fixture
@@ -49,7 +49,9 @@ def seen(tmp_path: Path) -> Seen:
     return Seen(tmp_path / "store")
 
 
-def scout(seen: Seen, job: Job, found: list[Candidate], tick: float = 1.0) -> tuple[list[str], list[str]]:
+def scout(
+    seen: Seen, job: Job, found: list[ScoutCandidate], tick: float = 1.0
+) -> tuple[list[str], list[str]]:
     ended, said, now = list[str](), list[str](), [0.0]
 
     def pause(seconds: float) -> None:

@@ -85,9 +85,9 @@ def _in_the_way(entry: GivenData, at: str, project: Path, code: Collection[str])
     brought = Path(os.path.realpath(project / entry.path)) if entry.path else None
     for name in code:
         if name == at or name.startswith(f"{at}/"):
-            here = brought / name[len(at) + 1 :] if brought and name != at else brought
+            path = brought / name[len(at) + 1 :] if brought and name != at else brought
             whole = brought is not None and brought.is_file() and name != at
-            if whole or (name == at and here is None) or (here and _differs(here, project / name)):
+            if whole or (name == at and path is None) or (path and _differs(path, project / name)):
                 yield name
         elif at.startswith(f"{name}/"):
             yield name

@@ -123,8 +123,8 @@ def for_project(folder: Path, top: Path | None = None, tracked: Sequence[str] = 
         above = [top, *reversed([p for p in folder.parents if top in p.parents])] if top != folder else []
         exclude = top / ".git" / "info" / "exclude"
         rules = _as_seen_from(folder, top, parse(_text(exclude), origin=".git/info/exclude"))
-        for one in above:
-            rules += _as_seen_from(folder, one, parse(_text(one / GIT_FILE), origin=str(one / GIT_FILE)))
+        for path in above:
+            rules += _as_seen_from(folder, path, parse(_text(path / GIT_FILE), origin=str(path / GIT_FILE)))
     kept = frozenset(part for name in tracked for part in _with_parents(name))
     return Ignore(git=rules, usual=parse(USUALLY), tracked=kept).inside("", folder)
 
@@ -141,8 +141,8 @@ def is_taken_back(project: Path, name: str) -> bool:
 def parse(text: str, base: str = "", origin: str = "") -> tuple[IgnoreRule, ...]:
     """The rules of one ignore file; `origin` is its name, for people."""
     lines = text.removeprefix("\ufeff").split("\n")
-    found = (_rule(line.removesuffix("\r"), base, origin, n) for n, line in enumerate(lines, start=1))
-    return tuple(rule for rule in found if rule is not None)
+    rules = (_rule(line.removesuffix("\r"), base, origin, n) for n, line in enumerate(lines, start=1))
+    return tuple(rule for rule in rules if rule is not None)
 
 
 def decide(rules: Sequence[IgnoreRule], name: str, is_dir: bool) -> bool | None:

@@ -42,8 +42,8 @@ def advice(project: Path, cwd: Callable[[], str], failure: Mapping[str, Any]) ->
     message = str(failure.get("message") or "")
     if not MISSING.search(message):
         return []
-    found = (left_out(project, name) for name in _names(cwd(), message))
-    first = next(filter(None, found), None)
+    outs = (left_out(project, name) for name in _names(cwd(), message))
+    first = next(filter(None, outs), None)
     return _lines(first) if first else []
 
 

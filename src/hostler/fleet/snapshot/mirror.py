@@ -65,18 +65,18 @@ class Mirror:
         self._settled()
         asked = self._far().send("state", token=self._token)
         same = self._glance is not None and self._glance.holds()
-        there = self._answer(asked)
-        if there.header["foreign"] and not force:
+        frame = self._answer(asked)
+        if frame.header["foreign"] and not force:
             raise UsageError(
                 f"{self._connection.target}:{self._to} holds files that hostler did not put there",
                 hint="--to another folder, or --force to mirror into it; they are left alone",
             )
-        drifted = there.header.get("drifted", [])
-        if same and there.header["token"] == self._token and not drifted:
+        drifted = frame.header.get("drifted", [])
+        if same and frame.header["token"] == self._token and not drifted:
             return Pushed(0, 0, time.monotonic() - begun)
-        if not there.header["token"]:
-            return Pushed(self._first(there.header["zstd"]), 0, time.monotonic() - begun)
-        known = self._sent if there.header["token"] == self._token else json.loads(there.body)
+        if not frame.header["token"]:
+            return Pushed(self._first(frame.header["zstd"]), 0, time.monotonic() - begun)
+        known = self._sent if frame.header["token"] == self._token else json.loads(frame.body)
         sent, removed = self._bring(known, set(drifted))
         return Pushed(sent, removed, time.monotonic() - begun)
 
@@ -174,8 +174,8 @@ class Mirror:
     def _recall(self) -> tuple[str, dict[str, Any], Glance | None]:
         try:
             kept = json.loads(self._memo.read_text())
-            seen = from_json(kept["glance"]) if kept["glance"] else None
-            return str(kept["token"]), dict(kept["sent"]), seen
+            glance = from_json(kept["glance"]) if kept["glance"] else None
+            return str(kept["token"]), dict(kept["sent"]), glance
         except (OSError, ValueError, KeyError, TypeError):
             return "", {}, None
 

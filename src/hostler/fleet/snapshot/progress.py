@@ -51,5 +51,5 @@ class Progress:
 
     def line(self, now: float) -> str:
         rate = (self._done - self._kept) / max(now - self._begun, 1e-9)
-        said = f"{self.what}: {self._done / MB:.0f} of {self.total / MB:.0f} MB, {rate / MB:.1f} MB/s"
-        return f"{said} ({self._kept / MB:.0f} MB were there)" if self._kept else said
+        text = f"{self.what}: {self._done / MB:.0f} of {self.total / MB:.0f} MB, {rate / MB:.1f} MB/s"
+        return f"{text} ({self._kept / MB:.0f} MB were there)" if self._kept else text

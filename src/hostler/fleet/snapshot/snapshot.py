@@ -115,14 +115,14 @@ def _scan(
 def _without_made(tree: Tree, cache: Path) -> Tree:
     """The tree without reports, plots and tables of hostler's own, and folders that hold nothing else."""
     marks, root = made_files.known(cache), tree.root
-    found = (node for node in tree.files if made_files.holds(marks, root / node.name, node.size))
-    made = {node.name for node in found if not is_taken_back(root, node.name)}
+    nodes = (node for node in tree.files if made_files.holds(marks, root / node.name, node.size))
+    made = {node.name for node in nodes if not is_taken_back(root, node.name)}
     if not made:
         return tree
-    left = [node for node in tree.nodes if node.name not in made]
-    held = {above for node in left if node.kind != FOLDER for above in _above(node.name)}
+    tree_nodes = [node for node in tree.nodes if node.name not in made]
+    held = {above for node in tree_nodes if node.kind != FOLDER for above in _above(node.name)}
     emptied = {above for name in made for above in _above(name)} - held
-    return replace(tree, nodes=tuple(node for node in left if node.name not in emptied))
+    return replace(tree, nodes=tuple(node for node in tree_nodes if node.name not in emptied))
 
 
 def _above(name: str) -> Iterator[str]:
@@ -219,7 +219,7 @@ def read(folder: Path) -> GitState | None:
 def _may_be_one(folder: Path) -> bool:
     """Whether git is worth asking: starting it costs more than a look at the folders above."""
     above = (folder, *folder.absolute().parents)
-    return "GIT_DIR" in env.inherited() or any((one / ".git").exists() for one in above)
+    return "GIT_DIR" in env.inherited() or any((path / ".git").exists() for path in above)
 
 
 def _shown(diff: bytes, untracked: tuple[str, ...]) -> str:

@@ -17,6 +17,7 @@ live_table.py   a table in a notebook that follows a sweep
 foreign.py    runs of tracking tools as rows of a frame
 codediff.py   code of two runs, file by file
 spend.py      money of fleets, reserved and spent
+purposes.py   money of launches by purpose
 plain.py      values of any kind as JSON
 damage_report.py  warnings about runs that could not be read
 board/        the dashboard

@@ -9,12 +9,13 @@ from typing import TYPE_CHECKING, Any
 from hostler.analysis import foreign
 from hostler.analysis.chosen import Names, as_set, checked, present
 from hostler.analysis.damage_report import Say, warn
+from hostler.records.packs.packed_store import open_store
 from hostler.records.rows import Row
 from hostler.records.run.log import RunLog
 from hostler.records.run.state import fold
 from hostler.records.series import metrics, packing
 from hostler.records.series.points import Point
-from hostler.store import Store, open_store
+from hostler.store import Store
 
 if TYPE_CHECKING:
     import pandas
@@ -33,14 +34,14 @@ def curves(
 
     if tool := foreign.source(url):
         return _of_tool(*tool, as_set(sweep), as_set(run), as_set(metric), say)
-    found = list(present(open_store(url), sweep, say))
-    logged = dict.fromkeys(name for one in found for name in one.stack.metrics())
+    reads = list(present(open_store(url), sweep, say))
+    logged = dict.fromkeys(name for reading in reads for name in reading.stack.metrics())
     wanted = None if metric is None else checked(metric, logged, "metric")
-    runs = None if run is None else set(checked(run, _known(found), "run"))
+    runs = None if run is None else set(checked(run, _known(reads), "run"))
     parts: list[tuple[Any, ...]] = []
     before = 0
     ids: list[str] = []
-    for one in found:
+    for one in reads:
         for name in one.stack.metrics():
             if wanted is None or name in wanted:
                 counts, steps, times, values = one.stack.flat(name)
@@ -53,8 +54,8 @@ def curves(
 
 def _known(found: Iterable[SweepRead]) -> dict[str, None]:
     """Known names of runs, then ids."""
-    names = dict.fromkeys(name for one in found for name in one.display_names())
-    return {**names, **dict.fromkeys(run for one in found for run in one.stack.runs())}
+    names = dict.fromkeys(name for reading in found for name in reading.display_names())
+    return {**names, **dict.fromkeys(run for reading in found for run in reading.stack.runs())}
 
 
 def _of_tool(
@@ -62,16 +63,16 @@ def _of_tool(
 ) -> pandas.DataFrame:
     import pandas
 
-    found = foreign.chosen(list(foreign.past(kind, where, say)), groups)
+    pasts = foreign.chosen(list(foreign.past(kind, where, say)), groups)
     if runs is not None:
-        checked(sorted(runs), dict.fromkeys(name for run in found for name in (run.name, run.id)), "run")
-        found = [run for run in found if run.id in runs or run.name in runs]
+        checked(sorted(runs), dict.fromkeys(name for run in pasts for name in (run.name, run.id)), "run")
+        pasts = [run for run in pasts if run.id in runs or run.name in runs]
     if wanted is not None:
-        logged = (name for run in found for point in run.points for name in point.values)
+        logged = (name for run in pasts for point in run.points for name in point.values)
         checked(sorted(wanted), dict.fromkeys(logged), "metric")
     rows = [
         (run.id, name, point.step, value, point.time)
-        for run in found
+        for run in pasts
         for point in run.points
         for name, value in point.values.items()
         if wanted is None or name in wanted
@@ -89,7 +90,7 @@ def _long(pandas: Any, np: Any, ids: list[str], parts: list[tuple[Any, ...]]) ->
     known = np.fromiter((bool(one) for one in ids), dtype=bool, count=len(ids))
     order = order[known[place[order]]] if len(ids) else order
     metric = np.concatenate([np.array(part, dtype=object) for part in names])
-    found = {
+    record = {
         "run": np.array(ids, dtype=object)[place[order]] if ids else np.empty(0, object),
         "metric": metric[order],
         "step": np.concatenate(steps)[order],
@@ -97,7 +98,7 @@ def _long(pandas: Any, np: Any, ids: list[str], parts: list[tuple[Any, ...]]) ->
         "time": np.concatenate(times)[order],
     }
     kinds = {"run": "object", "metric": "object", "step": "int64", "value": "float64", "time": "float64"}
-    return pandas.DataFrame({name: pandas.Series(found[name], dtype=kinds[name]) for name in COLUMNS})
+    return pandas.DataFrame({name: pandas.Series(record[name], dtype=kinds[name]) for name in COLUMNS})
 
 
 def points(store: Store, row: Row) -> Iterator[Point]:

@@ -99,12 +99,12 @@ _WORD = re.compile(r"(?P<name>.+?)(?P<how>!=|!~|=|~)(?P<what>.*)", re.DOTALL)
 
 def parse(word: str) -> tuple[str, Any]:
     """lr=0.1  lr=0.1,0.2  lr=0.1..0.5  model~^res  and each with ! for the others."""
-    found = _WORD.fullmatch(word)
-    if not found:
+    match = _WORD.fullmatch(word)
+    if not match:
         raise UsageError(
             f"{word!r} is not a condition", hint="for example lr=0.1  lr=0.01..0.1  model~^res  optim!=sgd"
         )
-    name, how, what = found.groups()
+    name, how, what = match.groups()
     condition = _pattern(what) if "~" in how else _time(what) if name in TIMES else _value(what)
     return name, isnt(condition) if how[0] == "!" else condition
 
@@ -133,7 +133,7 @@ def _value(text: str) -> Any:
     ends = [parse_value(end) if end else None for end in (low, high)]
     if dots and any(end is not None for end in ends) and all(map(_bounds, ends)):  # not ../data
         return slice(*ends)
-    found = [parse_value(one) for one in text.split(",")]
+    found = [parse_value(word) for word in text.split(",")]
     return [*found, None] if set(text.lower().split(",")) & NONE else found
 
 
@@ -141,7 +141,7 @@ def _time(text: str) -> Any:
     low, dots, high = text.partition("..")
     if dots:
         return slice(_moment(_number(low)), _moment(_number(high)))
-    return [None if one.lower() in NONE else _moment(_number(one)) for one in text.split(",")]
+    return [None if word.lower() in NONE else _moment(_number(word)) for word in text.split(",")]
 
 
 def _number(text: str) -> Any:

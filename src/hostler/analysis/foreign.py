@@ -1,4 +1,5 @@
-"""Runs of tracking tools as a sheet: `wandb:FOLDER`, `mlflow:URI`, `tensorboard:FOLDER`, `comet:ZIP`."""
+"""Runs of tracking tools as a sheet: `wandb:FOLDER`, `mlflow:URI`, `tensorboard:FOLDER`, `comet:ZIP`,
+`trackio:FOLDER`."""
 
 from __future__ import annotations
 
@@ -51,14 +52,14 @@ def chosen(runs: Sequence[Past], groups: set[str] | None) -> list[Past]:
 
 def sheet(runs: Sequence[Past]) -> Sheet:
     totals = [metrics.summary(run.points) for run in runs]
-    names = list(dict.fromkeys(name for one in totals for name in one))
+    names = list(dict.fromkeys(name for total in totals for name in total))
     params = [flatten(run.params) for run in runs]
-    keys = list(dict.fromkeys(name for one in params for name in one))
+    keys = list(dict.fromkeys(name for param in params for name in param))
     curves = _Curves(runs)
     return Sheet(
         count=len(runs),
         facts=_facts(runs, totals),
-        params={name: [one.get(name, math.nan) for one in params] for name in keys},
+        params={name: [param.get(name, math.nan) for param in params] for name in keys},
         totals={name: (_column(totals, name, "last"), _column(totals, name, _best(name))) for name in names},
         curve=curves.of,
     )
@@ -91,7 +92,7 @@ def _by_name(points: Sequence[Point]) -> dict[str, tuple[list[int], list[float]]
 
 
 def _column(totals: Sequence[dict[str, dict[str, float]]], name: str, what: str) -> Any:
-    return np.array([one.get(name, {}).get(what, math.nan) for one in totals], dtype=np.float64)
+    return np.array([total.get(name, {}).get(what, math.nan) for total in totals], dtype=np.float64)
 
 
 def _best(name: str) -> str:
@@ -113,7 +114,7 @@ def _facts(runs: Sequence[Past], totals: Sequence[dict[str, dict[str, float]]]) 
         "started": [math.nan if run.started is None else run.started for run in runs],
         "ended": [math.nan if run.ended is None else run.ended for run in runs],
         "seconds": [_took(run) for run in runs],
-        "step": [max((int(row["step"]) for row in one.values()), default=math.nan) for one in totals],
+        "step": [max((int(row["step"]) for row in total.values()), default=math.nan) for total in totals],
         "tags": [",".join(run.tags) for run in runs],
     }
     return {name: known.get(name, [math.nan] * count) for name in FACTS}

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any
 from hostler.analysis.chosen import Names, as_set, checked, present
 from hostler.analysis.damage_report import Say, warn
 from hostler.analysis.names import FACTS, SYSTEM, TIMES, best_of, is_low_best
+from hostler.records.packs.packed_store import open_store
 from hostler.spec.states import ALL
-from hostler.store import Store, open_store
+from hostler.store import Store
 
 if TYPE_CHECKING:
     import pandas
@@ -49,8 +50,8 @@ def frame(
     `url` is a store's, or a tracking tool's (`wandb:FOLDER`, see `foreign.py`); several become one frame."""
     from hostler.analysis.tables import pandas_frame, polars_frame
 
-    found = columns_of(url, sweep, state=state, where=where, curves=curves, system=system, say=say)
-    return polars_frame(found) if polars else pandas_frame(found)
+    record = columns_of(url, sweep, state=state, where=where, curves=curves, system=system, say=say)
+    return polars_frame(record) if polars else pandas_frame(record)
 
 
 def columns(
@@ -102,11 +103,11 @@ def _joined(
     conditions = {**({"state": states} if states is not None else {}), **(where or {})}
     asked = {*(only or ()), *conditions, *(name.removesuffix(".best") for name in conditions)}
     hidden = set() if system else {name for name in logged if name.startswith(SYSTEM)} - asked
-    found = sheet.join(made, curves=bool(curves), metrics=only, hidden=hidden)
-    found |= {name: sheet.moments(found[name]) for name in TIMES}
+    record = sheet.join(made, curves=bool(curves), metrics=only, hidden=hidden)
+    record |= {name: sheet.moments(record[name]) for name in TIMES}
     if not conditions:
-        return found
-    return sheet.take(found, filters.keep(found, conditions, len(found["run"])))
+        return record
+    return sheet.take(record, filters.keep(record, conditions, len(record["run"])))
 
 
 def sheets(store: Store, sweep: Names = None, say: Say = warn) -> list[Sheet]:
@@ -114,7 +115,7 @@ def sheets(store: Store, sweep: Names = None, say: Say = warn) -> list[Sheet]:
     from hostler.analysis import sheet
 
     fill = filler(store, say)
-    return [sheet.sheet(one, fill) for one in present(store, sweep, say)]
+    return [sheet.sheet(reading, fill) for reading in present(store, sweep, say)]
 
 
 # Values that were defaults when a run was made, from the project's ledger (`records/defaults.py`).

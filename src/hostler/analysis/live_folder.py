@@ -72,7 +72,7 @@ class LiveFolder:
 
     def _chosen(self, row: Row) -> dict[str, Any]:
         entries = RunLog(self._store, row.key).read_on().entries
-        return next((dict(one["config"]) for one in reversed(entries) if one.get("config")), {})
+        return next((dict(entry["config"]) for entry in reversed(entries) if entry.get("config")), {})
 
     def _table(self, row: Row) -> str:
         table: dict[int, dict[str, float]] = {}
@@ -91,7 +91,9 @@ class LiveFolder:
         """`config.yaml` and `stats.csv` as the run left them, where it left one of that name."""
         found = outputs.newest(self._store, row.copy_of or row.id)
         for name in (CONFIG, STATS):
-            left = [one for one in (found[1] if found else ()) if Path(row_of(one).name).name == name]
+            left = [
+                record for record in (found[1] if found else ()) if Path(row_of(record).name).name == name
+            ]
             if len(left) != 1:
                 continue
             with tempfile.TemporaryDirectory(dir=place, prefix=".") as staging:

@@ -20,7 +20,7 @@ from hostler.errors import DamagedError, NewerFormatError
 from hostler.frozen import dataclass
 from hostler.records import layout
 from hostler.records.body import Record, taken_apart
-from hostler.records.rows import Row, display_name, others
+from hostler.records.rows import Row, display_name, display_names, others
 from hostler.records.run.log import RunKey
 from hostler.records.series import metrics, packing, segments
 from hostler.records.series.curve_columns import Track, tracks
@@ -51,7 +51,7 @@ class SweepRead:
         return [run if run in wanted or self._name(run) in wanted else "" for run in runs]
 
     def display_names(self) -> list[str]:
-        return [self._name(run) for run in self.stack.runs()]
+        return display_names(self.job, [int(run[:7]) for run in self.stack.runs()])
 
     def _name(self, run: str) -> str:
         return display_name(self.job, int(run[:7]))
@@ -73,11 +73,11 @@ def read(store: Store, name: str, say: Say) -> SweepRead:
         parts.append(segments.decode(segments.encode(name, own), name))
     if own or fresh:
         cache.add(fresh, parts[len(cache.parts) :])
-    live = _open(store, job, newest, {*rows, *(one.run for one in own)}, say)
+    live = _open(store, job, newest, {*rows, *(packed_run.run for packed_run in own)}, say)
     if live:
         parts.append(segments.decode(segments.encode(name, live), name))
     if own or live:
-        rows = standing(parts, {**dict.fromkeys((one.run for one in live), 0), **newest})
+        rows = standing(parts, {**dict.fromkeys((packed_run.run for packed_run in live), 0), **newest})
     trashed = sweeps.trashed(store, name)
     order = [rows[run] for run in sorted(rows) if run not in trashed]
     parts = parts or [segments.decode(segments.encode(name, ()), name)]
@@ -120,7 +120,7 @@ def _ended(store: Store, job: Job, left: Sequence[tuple[str, int]], say: Say) ->
             say(str(error))
             return None
 
-    return [found for found in _many(one, left) if found]
+    return [run for run in _many(one, left) if run]
 
 
 def _packed(store: Store, run: str, k: int, end: Record, params: Mapping[str, Any]) -> PackedRun:
@@ -183,8 +183,8 @@ Table = tuple[list[str], Any]  # names, and a structured array: time, step, valu
 
 def long_tracks(store: Store, run: str, attempt: int) -> list[Track]:
     """The curves of a run, as `metrics.read` would tell them."""
-    found = _plain(store, run)
-    return tracks(metrics.read(store, run, attempt)) if found is None else [found]
+    track = _plain(store, run)
+    return tracks(metrics.read(store, run, attempt)) if track is None else [track]
 
 
 def track_totals(found: Sequence[Track]) -> dict[str, dict[str, float]]:
@@ -258,7 +258,7 @@ def _table(data: bytes) -> Table | None:
         return None
     rows = np.frombuffer(data, np.dtype(fields), offset=at)
     ids = [int(rows[f"i{n}"][0]) for n in range(len(names))]
-    same = all(bool((rows[f"i{n}"] == one).all()) for n, one in enumerate(ids))
+    same = all(bool((rows[f"i{n}"] == number).all()) for n, number in enumerate(ids))
     if (
         not same
         or not names.keys() >= set(ids)

@@ -11,7 +11,7 @@ import numpy as np
 
 from hostler.analysis.names import FACTS, best_of, is_low_best
 from hostler.analysis.reading import SweepRead
-from hostler.records.rows import display_name
+from hostler.records.rows import display_names
 from hostler.records.series.segments import PARTS, STEPS
 from hostler.spec.job import Job
 from hostler.spec.ranking import BEST, LAST, judge
@@ -124,7 +124,7 @@ def _facts(one: SweepRead) -> Columns:
     own = {run: ",".join(dict.fromkeys([*shared, *tags])) for run, tags in one.tags.items() if run}
     return {
         "run": runs,
-        "name": [display_name(job, index) for index in indices],
+        "name": display_names(job, indices),
         "sweep": [job.name] * count,
         "index": np.asarray(indices, dtype=np.int64),
         "round": _by_round(job, indices),
@@ -191,7 +191,7 @@ def _first_of_rounds(job: Job) -> list[int]:
 
 
 def _best(stack: Any, job: Job, name: str) -> Any:
-    goal = {one.name: one.goal for one in job.looked_at}.get(name)
+    goal = {objective.name: objective.goal for objective in job.looked_at}.get(name)
     low = goal == "min" if goal else is_low_best(name, None, "")
     return stack.total(name, "min" if low else "max")
 
@@ -214,17 +214,19 @@ def put(made: Sheet, row: int, name: str, value: Any) -> None:
 
 
 def _counted(cells: Any) -> Any:
-    return cells if isinstance(cells, np.ndarray) else [0 if _is_nan(cell) else cell for cell in cells]
+    if isinstance(cells, np.ndarray) or set(map(type, cells)) == {int}:
+        return cells
+    return [0 if _is_nan(cell) else cell for cell in cells]
 
 
 def _first(one: Any, other: Any) -> Any:
-    if isinstance(one, np.ndarray):
+    if isinstance(one, np.ndarray) or (set(map(type, one)) == {float} and not math.isnan(sum(one))):
         return one
     return [b if _is_nan(a) else a for a, b in zip(one, other, strict=True)]
 
 
 def _messages(failures: Sequence[Any]) -> list[Any]:
-    return [one.get("message") if isinstance(one, dict) else math.nan for one in failures]
+    return [failure.get("message") if isinstance(failure, dict) else math.nan for failure in failures]
 
 
 def _is_nan(cell: Any) -> bool:

@@ -53,19 +53,19 @@ def _launches(store: Store) -> dict[tuple[str, str], float]:
     timing, sums = settings.timing(), dict[tuple[str, str], float]()
     known = list(_priced(store))
     now = heartbeats.readers_time(store) if known else 0.0
-    for one in known:
+    for generation in known:
         try:
-            found = settlement.look(store, one, now, timing)
+            found = settlement.look(store, generation, now, timing)
         except (HostlerError, KeyError, TypeError, ValueError):
             continue
-        for sweep in {**dict.fromkeys(one.sweeps), **one.reserved}:
-            sums[sweep, one.fleet] = sums.get((sweep, one.fleet), 0.0) + found.of(sweep)
+        for sweep in {**dict.fromkeys(generation.sweeps), **generation.reserved}:
+            sums[sweep, generation.fleet] = sums.get((sweep, generation.fleet), 0.0) + found.of(sweep)
     return sums
 
 
 def _priced(store: Store) -> Iterator[Generation]:
     try:
-        yield from (one for one in launches.everywhere(store) if one.price is not None)
+        yield from (generation for generation in launches.everywhere(store) if generation.price is not None)
     except HostlerError:
         return
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 import re
 from dataclasses import replace
 from pathlib import Path
@@ -25,17 +26,18 @@ def sentence(found: object, counts: dict[str, int]) -> str:
 
 def test_report_of_a_hundred_runs_is_under_two_megabytes(tmp_path: Path) -> None:
     made = Seen(tmp_path / "store")
+    drawn = random.Random(1)
     grid = [
-        {"lr": lr, "model": m, "seed": s}
+        {"lr": lr, "model": m, "seed": s, **{f"layers.{n}.dropout": drawn.random() for n in range(9)}}
         for lr in (0.001, 0.01, 0.1, 1.0, 2.0)
         for m in "abcd"
         for s in range(5)
     ]
-    job = made.submit("hundred", grid)
+    job = made.submit("a-hundred-runs-of-twelve-parameters", grid)
     for n, params in enumerate(grid):
         made.claim(job, n)
         made.end(job, n, "done", made.curve(job, n, learning(params, 300)))
-    text = report(made.store, "hundred")
+    text = report(made.store, job.name)
     assert len(text.encode()) < 2_000_000
 
 
@@ -50,7 +52,7 @@ def test_conclusion_names_the_best_its_steps_and_what_failed(seen: Seen) -> None
     found = source(seen.store, "cifar-grid")
     said = sentence(found, {"done": 30, "running": 2, "failed": 2, "diverged": 2})
     assert said == (
-        "lr=0.01, model=resnet50 reaches accuracy 0.9681 after 40 epochs; lr explains 57 %; "
+        "lr=0.01, model=resnet50 reaches accuracy 0.9681 after 40 epochs; lr explains 89 %; "
         "2 of 36 failed and 2 diverged."
     )
 

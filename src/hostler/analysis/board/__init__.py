@@ -1,7 +1,9 @@
 """The dashboard: a store in the browser, live. Files of the page are in `page/`.
 
-serve.py        starts the dashboard: port, guard, watcher, server; bounds its connections
+serve.py        starts the dashboard: port, guard, server; bounds its connections
 app.py          addresses of the web application and their handlers
+pagefiles.py    files of the page, and a first view in one answer
+modules.py      modules of the page joined into one script
 door.py         every request passes here first
 guard.py        rules by which a request is let in
 token.py        the token that opens a dashboard, and its file

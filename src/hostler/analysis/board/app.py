@@ -8,32 +8,31 @@ from __future__ import annotations
 import asyncio
 import secrets
 from collections import Counter
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
-from importlib.resources import files
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from starlette.applications import Starlette
+from starlette.concurrency import run_in_threadpool
 from starlette.middleware import Middleware
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response, StreamingResponse
 from starlette.routing import Route
 
+from hostler.analysis import purposes
 from hostler.analysis.board import deeds, logpage, pages, replies, shape
 from hostler.analysis.board.curvebook import CurveBook
 from hostler.analysis.board.deeds import Wake
 from hostler.analysis.board.door import Door
 from hostler.analysis.board.guard import STREAMS, Guard
 from hostler.analysis.board.live import LiveSweep
+from hostler.analysis.board.pagefiles import PageFiles
 from hostler.analysis.board.replies import Indices, as_deed, as_json, as_numbers, failed, number
 from hostler.analysis.board.watcher import Watcher
 from hostler.analysis.plain import dumps
 from hostler.errors import MissingError, UsageError
 from hostler.records.rows import Row
 from hostler.store import Store
-
-if TYPE_CHECKING:
-    from importlib.abc import Traversable
 
 MOVED = 300  # rows of a sweep that are sent one by one
 MANY = 1000  # runs whose curves are sent at once
@@ -63,6 +62,7 @@ def make(store: Store, watcher: Watcher, guard: Guard, wake: Wake | None = None)
         Route("/api/errors", as_json(board.errors)),
         Route("/api/log", as_json(board.log)),
         Route("/api/workers", as_json(board.workers)),
+        Route("/api/purposes", as_json(board.purposes)),
         Route("/api/stop", as_deed(board.stop), methods=["POST"]),
         Route("/api/retry", as_deed(board.retry), methods=["POST"]),
         Route("/api/tag", as_deed(board.tag), methods=["POST"]),
@@ -75,7 +75,7 @@ def make(store: Store, watcher: Watcher, guard: Guard, wake: Wake | None = None)
 @asynccontextmanager
 async def _running(watcher: Watcher) -> AsyncIterator[None]:
     """The watcher's life is the server's: a signal may end the process right after."""
-    watcher.start()
+    await run_in_threadpool(watcher.start)  # loads what the first answer needs, before it is asked for
     try:
         yield
     finally:
@@ -87,6 +87,7 @@ class _BoardRoutes:
         self._store, self._watcher, self._wake = store, watcher, wake
         self._live = watcher.live
         self._book, self._lines = CurveBook(store), shape.Sweeps()
+        self._purposes = purposes.Purposes(store)
         self._born = secrets.token_hex(8)  # another server, another count of versions
         self._streams: Counter[str] = Counter()  # by the address of who listens
 
@@ -104,25 +105,27 @@ class _BoardRoutes:
             "trouble": live.trouble,
             "writable": self._watcher.writable,
             "reading": not self._watcher.ready.is_set(),
-            "sweeps": [self._lines.line(one) for one in list(live.sweeps.values())],
+            "sweeps": [self._lines.line(sweep) for sweep in list(live.sweeps.values())],
         }
 
     def runs(self, request: Request) -> Any:
         self._watcher.wait(PATIENCE)
         name = request.query_params.get("sweep", "")
-        one = self._sweep(name)
+        sweep = self._sweep(name)
         version = self._live.version
-        rows = sorted(one.rows.values(), key=lambda row: row.index)
-        return {"sweep": one.name, "version": version, "waiting": one.waiting, **shape.table(rows)}
+        rows = sorted(sweep.rows.values(), key=lambda row: row.index)
+        return {"sweep": sweep.name, "version": version, "waiting": sweep.waiting, **shape.table(rows)}
 
     async def table(self, request: Request) -> Response:
-        """The same in parts, as they are read."""
+        """The same in parts, as they are read; the overview comes with the first."""
         name = request.query_params.get("sweep", "")
         self._watcher.notice()
-        await asyncio.to_thread(self._watcher.wait, PATIENCE, name)
-        if (one := self._live.sweeps.get(name)) is None:
+        if not self._watcher.has_begun(name):
+            await asyncio.to_thread(self._watcher.wait, PATIENCE, name)
+        if (sweep := self._live.sweeps.get(name)) is None:
             return failed(MissingError(f"no sweep named {name!r} in this store"))
-        return StreamingResponse(replies.lines(self._watcher, one), media_type="application/x-ndjson")
+        lines = replies.lines(self._watcher, sweep, self._overview)
+        return StreamingResponse(lines, media_type="application/x-ndjson")
 
     async def events(self, request: Request) -> Response:
         try:
@@ -158,12 +161,12 @@ class _BoardRoutes:
         """Rows that changed; of a sweep in which many did only its name: its table is asked for again."""
         rows: list[Row] = []
         again: list[str] = []
-        for one in list(self._live.sweeps.values()):
-            moved = [run for run, version in list(one.versions.items()) if version > since]
+        for sweep in list(self._live.sweeps.values()):
+            moved = [run for run, version in list(sweep.versions.items()) if version > since]
             if len(moved) > MOVED:
-                again.append(one.name)
+                again.append(sweep.name)
             else:
-                rows += [one.rows[run] for run in moved]
+                rows += [sweep.rows[run] for run in moved]
         return dumps({**self._overview(), "rows": [shape.row(row) for row in rows], "again": again})
 
     def curves(self, request: Request) -> Any:
@@ -202,7 +205,7 @@ class _BoardRoutes:
         name = request.query_params.get("sweep")
         self._watcher.ready.wait(PATIENCE)  # an error that has not been read yet is no news later
         chosen = [self._sweep(name)] if name else list(self._live.sweeps.values())
-        rows = [row for one in chosen for row in list(one.rows.values()) if row.failure]
+        rows = [row for sweep in chosen for row in list(sweep.rows.values()) if row.failure]
         return pages.errors(self._store, rows)
 
     def log(self, request: Request) -> Any:
@@ -215,6 +218,9 @@ class _BoardRoutes:
 
     def workers(self, request: Request) -> Any:
         return pages.workers(self._store, lambda run: row.name if (row := self._row(run)) else run)
+
+    def purposes(self, request: Request) -> Any:
+        return {"launches": purposes.rows(self._purposes.read())}
 
     def stop(self, runs: Sequence[str], _: Mapping[str, Any]) -> Any:
         return self._did(deeds.stop(self._store, self._named(runs)))
@@ -237,19 +243,19 @@ class _BoardRoutes:
         return self._live.sweeps[name]
 
     def _one(self, request: Request) -> Row:
-        found = self._rows(request)
-        if not found:
+        rows = self._rows(request)
+        if not rows:
             raise MissingError("no such run in this store")
-        return found[0]
+        return rows[0]
 
     def _rows(self, request: Request) -> list[Row]:
         """Runs by id, or of a sweep by index: `sweep=x&index=0-99,105`."""
         asked = request.query_params
         if ids := asked.getlist("id"):
             return self._named(ids)
-        one = self._sweep(asked.get("sweep", ""))
-        wanted = Indices(asked.get("index", ""))
-        return [row for row in list(one.rows.values()) if row.index in wanted]
+        sweep = self._sweep(asked.get("sweep", ""))
+        indices = Indices(asked.get("index", ""))
+        return [row for row in list(sweep.rows.values()) if row.index in indices]
 
     def _named(self, runs: Sequence[str]) -> list[Row]:
         if not all(map(self._row, runs)):
@@ -257,48 +263,5 @@ class _BoardRoutes:
         return [row for row in map(self._row, runs) if row]
 
     def _row(self, run: str) -> Row | None:
-        found = (one.rows.get(run) for one in list(self._live.sweeps.values()))
-        return next((row for row in found if row), None)
-
-
-# The page's own files, read once and answered from memory: a browser asks for all of them at once, while the
-# store is being read.
-
-
-KINDS = {
-    ".html": "text/html; charset=utf-8",
-    ".js": "text/javascript; charset=utf-8",
-    ".css": "text/css; charset=utf-8",
-    ".svg": "image/svg+xml",
-}
-
-
-class PageFiles:
-    def __init__(self, notice: Callable[[], None]) -> None:
-        """`notice` hears of each file that is asked for: a page is being opened."""
-        self._notice = notice
-        folder = files(__package__) / "page"
-        self._files = {**_files_of(folder), **_files_of(folder / "plots", "plots/")}
-
-    async def index(self, request: Request) -> Response:
-        return self._answer("index.html")
-
-    async def one(self, request: Request) -> Response:
-        return self._answer(str(request.path_params["name"]))
-
-    async def plot(self, request: Request) -> Response:
-        return self._answer(f"plots/{request.path_params['name']}")
-
-    def _answer(self, name: str) -> Response:
-        self._notice()
-        if name not in self._files:
-            return PlainTextResponse("This file does not exist.\n", 404)
-        return Response(self._files[name], media_type=_kind(name))
-
-
-def _files_of(folder: Traversable, before: str = "") -> dict[str, bytes]:
-    return {before + one.name: one.read_bytes() for one in folder.iterdir() if _kind(one.name)}
-
-
-def _kind(name: str) -> str:
-    return next((kind for end, kind in KINDS.items() if name.endswith(end)), "")
+        rows = (sweep.rows.get(run) for sweep in list(self._live.sweeps.values()))
+        return next((row for row in rows if row), None)

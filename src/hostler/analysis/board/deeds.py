@@ -26,12 +26,12 @@ def stop(store: Store, rows: Iterable[Row]) -> list[dict[str, Any]]:
 def retry(store: Store, rows: Iterable[Row], wake: Wake | None = None) -> list[dict[str, Any]]:
     """Failed, diverged and lost runs with the code they had; stopped and paused ones go on."""
     found = [_said(row, lambda row=row: _again(store, row)) for row in rows]  # type: ignore[misc]
-    names = sorted({one["sweep"] for one in found if one["done"]})
+    names = sorted({record["sweep"] for record in found if record["done"]})
     for name in names:
         sweeps.lift(store, name)
     if names and wake:
         note = wake(names)
-        found = [{**one, "note": note} for one in found]
+        found = [{**record, "note": note} for record in found]
     return found
 
 
@@ -44,11 +44,11 @@ def tag(store: Store, rows: Iterable[Row], add: Any, remove: Any) -> list[dict[s
 
 
 def _tags(given: Any) -> list[str]:
-    found = [str(one) for one in given] if isinstance(given, list) else []
-    for word in found:
+    tags = [str(one) for one in given] if isinstance(given, list) else []
+    for word in tags:
         if not is_tag(word):
             raise UsageError(f"{word[:40]!r} is not a tag", "letters and signs without spaces or commas")
-    return found
+    return tags
 
 
 def _retag(store: Store, row: Row, add: list[str], remove: list[str]) -> str:
@@ -59,8 +59,8 @@ def _retag(store: Store, row: Row, add: list[str], remove: list[str]) -> str:
     gone = [one for one in remove if one in row.tags]
     if new or gone:
         sweeps.tag(store, row.sweep, "" if job.count == 1 else row.id, new, gone)
-    left = [one for one in (*row.tags, *new) if one not in gone]
-    return f"tagged {' '.join(left)}" if left else "no tags"
+    remaining = [one for one in (*row.tags, *new) if one not in gone]
+    return f"tagged {' '.join(remaining)}" if remaining else "no tags"
 
 
 def _again(store: Store, row: Row) -> str:
@@ -73,13 +73,13 @@ def _again(store: Store, row: Row) -> str:
 
 def _said(row: Row, act: Callable[[], str]) -> dict[str, Any]:
     try:
-        said = act()
+        text = act()
     except HostlerError as error:
-        said = str(error)
+        text = str(error)
     return {
         "id": row.id,
         "name": row.name,
         "sweep": row.sweep,
-        "said": said,
-        "done": said in control.DONE_SO,
+        "said": text,
+        "done": text in control.DONE_SO,
     }

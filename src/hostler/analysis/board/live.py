@@ -114,9 +114,9 @@ class LiveStore:
             del self.sweeps[gone]
             self.version += 1
         for name in self._in_turn(names):
-            one = self.sweeps.get(name) or LiveSweep(name)
-            if whole or not one.calm or not one.rows:
-                self._read(one, moved, whole=whole)
+            sweep = self.sweeps.get(name) or LiveSweep(name)
+            if whole or not sweep.calm or not sweep.rows:
+                self._read(sweep, moved, whole=whole)
         self._looks += 1
         return self.version != before
 
@@ -141,7 +141,7 @@ class LiveStore:
         if self._watch is None:
             self._watch = heartbeats.Watch(serving.lease_of(self.store, self._note))
             self._stale = frozenset(_old(self.store, self._watch.lease))
-        held = {row.session for one in self.sweeps.values() for row in one.rows.values() if row.session}
+        held = {row.session for sweep in self.sweeps.values() for row in sweep.rows.values() if row.session}
         stale = self._watch.observe(stamp, seen, held | set(seen))
         moved = {s for s in {*seen, *self._etags} if seen.get(s) != self._etags.get(s)}
         was = self._stale
@@ -312,7 +312,7 @@ def _old(store: Store, lease: float) -> set[str]:
 def _marks(store: Store, name: str) -> tuple[tuple[str, ...], float]:
     """Names of the newest objects that shape a sweep, and when its newest version was submitted."""
     prefixes = (layout.tags(name), layout.trash(name), layout.halts(name), layout.journal(name))
-    specs = list(store.list(layout.specs(name)))
+    specs = list(sweeps.versions(store, name))
     stamp = max((f"{entry.key} {entry.etag}" for entry in specs), default="")
     newest = (max((entry.key for entry in store.list(prefix)), default="") for prefix in prefixes)
     return (stamp, *newest), max((entry.modified for entry in specs), default=0.0)

@@ -42,9 +42,9 @@ def run(store: Store, key: RunKey) -> dict[str, Any]:
     python = ran.get("python") or {}
     return {
         "attempts": [{**asdict(one), "words": one.words} for one in found.tries],
-        "events": [asdict(one) for one in found.events],
+        "events": [asdict(event) for event in found.events],
         "totals": found.metrics,
-        "checkpoints": [asdict(one) for one in found.checkpoints],
+        "checkpoints": [asdict(checkpoint) for checkpoint in found.checkpoints],
         "outputs": [{"name": f.get("name"), "size": f.get("size")} for f in found.outputs],
         "unkept": found.unkept,
         "environment": {
@@ -66,7 +66,7 @@ def run(store: Store, key: RunKey) -> dict[str, Any]:
 def file(store: Store, key: RunKey, name: str) -> dict[str, Any]:
     """A file that a run left: a picture as an address that holds it, a text as text, else its size alone."""
     newest = outputs.newest(store, key.run)
-    row = next((one for one in (newest[1] if newest else []) if one["name"] == name), None)
+    row = next((record for record in (newest[1] if newest else []) if record["name"] == name), None)
     if row is None:
         raise MissingError(f"{key.run} has left no file named {name!r}")
     at, size = layout.output_file(key.run, row["attempt"], row["n"]), row["size"]
@@ -108,10 +108,10 @@ def code(store: Store, rows: Sequence[Row]) -> dict[str, Any]:
     """The code of two runs, file by file."""
     if len(rows) != 2:
         raise MissingError("name two runs whose code is compared")
-    one, other = (_source(store, row.key) for row in rows)
-    found = codediff.compare(store, one, other)
-    kept = bool(one.snapshot and other.snapshot)
-    return {"kept": kept, "files": [asdict(change) for change in found]}
+    source, other = (_source(store, row.key) for row in rows)
+    changes = codediff.compare(store, source, other)
+    kept = bool(source.snapshot and other.snapshot)
+    return {"kept": kept, "files": [asdict(change) for change in changes]}
 
 
 def errors(store: Store, rows: Sequence[Row]) -> list[dict[str, Any]]:
@@ -182,7 +182,9 @@ def _goals(jobs: Iterable[Job]) -> dict[str, str]:
     """metric → max or min, where all of these sweeps that name it agree."""
     found: dict[str, set[str]] = {}
     for job in jobs:
-        named = [(one.name, one.goal) for one in job.objectives] or [(job.metric or "", job.goal)]
+        named = [(objective.name, objective.goal) for objective in job.objectives] or [
+            (job.metric or "", job.goal)
+        ]
         for name, goal in named:
             found.setdefault(name, set()).add(goal)
     return {name: next(iter(goals)) for name, goals in found.items() if name and len(goals) == 1}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import re
 from bisect import bisect_right
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from typing import Any
 
 from starlette.requests import ClientDisconnect, Request
@@ -40,10 +40,10 @@ class Indices:
 
 
 def _span(word: str) -> tuple[int, int]:
-    found = _SPAN.fullmatch(word)
-    if not found:
+    match = _SPAN.fullmatch(word)
+    if not match:
         raise UsageError(f"{word[:40]!r} is not an index", "give 7 or 0-99")
-    return int(found[1]), int(found[2] or found[1])
+    return int(match[1]), int(match[2] or match[1])
 
 
 def number(word: str | None, otherwise: int) -> int:
@@ -111,8 +111,8 @@ PART = 2500  # rows of a line after that
 POLL = 0.01  # seconds between two looks at how far the reading has come
 
 
-async def lines(watcher: Watcher, one: LiveSweep) -> AsyncIterator[bytes]:
-    """Lines until all rows of the sweep are sent, or the sweep has disappeared."""
+async def lines(watcher: Watcher, one: LiveSweep, overview: Callable[[], Any] = dict) -> AsyncIterator[bytes]:
+    """Lines until all rows of the sweep are sent, or the sweep has disappeared; the first has `overview`."""
     version, sent, over = watcher.live.version, 0, False
     while not over and not watcher.over and watcher.live.sweeps.get(one.name) is one:
         over = one.whole  # asked before the rows are: none comes between
@@ -122,7 +122,8 @@ async def lines(watcher: Watcher, one: LiveSweep) -> AsyncIterator[bytes]:
         while len(rows) - sent >= (PART if sent else FIRST) or (over and (sent < len(rows) or not sent)):
             part = rows[sent : sent + (PART if sent else FIRST)]
             last = over and sent + len(part) == len(rows)
-            yield await asyncio.to_thread(_line, one, part, version, last)
+            about = {"version": version, "last": last}
+            yield await asyncio.to_thread(_line, one, part, about, dict if sent else overview)
             sent += len(part)
             if last:
                 return
@@ -130,6 +131,8 @@ async def lines(watcher: Watcher, one: LiveSweep) -> AsyncIterator[bytes]:
             await asyncio.sleep(POLL)
 
 
-def _line(one: LiveSweep, rows: Sequence[Row], version: int, last: bool) -> bytes:
+def _line(
+    one: LiveSweep, rows: Sequence[Row], about: Mapping[str, Any], overview: Callable[[], Any]
+) -> bytes:
     total = max(one.expected - one.hidden, 0)
-    return dumps({"version": version, "total": total, "last": last, **shape.table(rows)}) + b"\n"
+    return dumps({**about, "total": total, "overview": overview(), **shape.table(rows)}) + b"\n"

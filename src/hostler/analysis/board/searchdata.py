@@ -4,18 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Any
 
 from hostler.analysis.board.live import LiveSweep
 from hostler.analysis.names import is_low_best
-from hostler.analysis.plots.importance import LEAST, importances
-from hostler.analysis.plots.source import PlotRun, PlotSource
+from hostler.analysis.plots.importance import LEAST, importances, runs_compared
+from hostler.analysis.plots.source import PlotRun, PlotSource, scales
 from hostler.records.rows import Row
 from hostler.spec.params import flatten
-from hostler.spec.states import DONE
-
-ENOUGH = 8  # whole runs by which parameters are judged alone
 
 
 def search(one: LiveSweep, metric: str = "") -> dict[str, Any]:
@@ -33,7 +29,6 @@ def search(one: LiveSweep, metric: str = "") -> dict[str, Any]:
     ]
     keys = tuple(dict.fromkeys(key for run in runs for key in run.params))
     source = PlotSource(runs, name, "min" if low else "max", one.name, keys)
-    compared = _compared(source)
     return {
         "metric": name,
         "goal": source.goal,
@@ -41,18 +36,12 @@ def search(one: LiveSweep, metric: str = "") -> dict[str, Any]:
         "values": {run.row.id: run.value for run in source.valued},
         "rounds": {run.row.id: run.round for run in runs if run.round > 1},
         "varying": source.varying,
-        "importance": importances(compared),
-        "compared": len(compared.valued),
+        "scales": scales([one.job] if one.job else []),
+        "importance": importances(source),
+        "compared": len(runs_compared(source)),
         "least": LEAST,
         "why": "" if source.valued else source.why_none,
     }
-
-
-def _compared(source: PlotSource) -> PlotSource:
-    """Runs by which parameters are judged: the whole ones, since one that was pruned or goes on has another
-    value by its length alone; all, as long as those are few."""
-    whole = replace(source, runs=[run for run in source.runs if run.row.state == DONE])
-    return whole if len(whole.valued) >= ENOUGH else source
 
 
 def _value(row: Row, name: str, own: bool) -> float:

@@ -1,11 +1,11 @@
-"""Starts the dashboard: a port, a guard, a watcher, and the server until it is stopped."""
+"""Starts the dashboard: a port, a guard, and the server until it is stopped."""
 
 from __future__ import annotations
 
 import asyncio
 import errno
+import itertools
 import socket
-import sys
 from collections.abc import Callable
 from contextlib import ExitStack
 from pathlib import Path
@@ -24,10 +24,8 @@ from hostler.analysis.board.watcher import Watcher
 from hostler.errors import MachineError
 from hostler.frozen import dataclass
 from hostler.store import Store
-from hostler.store.registry import is_folder
 
 PORT = 8642
-SWITCH = 0.0005  # seconds: the thread that reads a store gives way to requests
 
 
 @dataclass(frozen=True)
@@ -41,14 +39,18 @@ class ListenAddress:
 
 
 def serve(
-    store: Store, place: ListenAddress, say: Callable[[str, Path], None], wake: Wake | None = None
+    store: Store,
+    watcher: Watcher,
+    place: ListenAddress,
+    say: Callable[[str, Path], None],
+    wake: Wake | None = None,
 ) -> None:
-    """Until the process is told to end; `say` gets the address, and a page of this user that leads there."""
+    """Until the process is told to end. Once it answers, `say` gets the address, and a page of this user that
+    leads there."""
     token = tokens.from_file(place.token_file) if place.token_file else tokens.new()
     listening = _listen(place)
     port = int(listening.getsockname()[1])
     guard = Guard(place.host, port, token, place.names)
-    watcher = Watcher(store, near=is_folder(store.url) or store.url.startswith("memory:"))
     config = uvicorn.Config(
         app.make(store, watcher, guard, wake),
         http=BoundedConnection,
@@ -58,13 +60,12 @@ def serve(
         timeout_graceful_shutdown=2,
         server_header=False,
     )
-    sys.setswitchinterval(SWITCH)
     url = address(place.host, port, token)
     try:
         with ExitStack() as files:
             name = f"{socket.gethostname()}-{port}"
-            say(url, files.enter_context(tokens.kept(env.state_dir() / "ui", name, token, url)))
-            _BoardServer(config, watcher, files.close).run(sockets=[listening])
+            page = files.enter_context(tokens.kept(env.state_dir() / "ui", name, token, url))
+            _BoardServer(config, watcher, lambda: say(url, page), files.close).run(sockets=[listening])
     except KeyboardInterrupt:  # how a person ends it
         return
     finally:
@@ -72,11 +73,19 @@ def serve(
 
 
 class _BoardServer(uvicorn.Server):
-    """Told to end, it also ends open streams, and removes the token: SIGTERM leaves no time later."""
+    """Says when it answers. Told to end, it also ends open streams, and removes the token: SIGTERM leaves no
+    time later."""
 
-    def __init__(self, config: uvicorn.Config, watcher: Watcher, forget: Callable[[], None]) -> None:
+    def __init__(
+        self, config: uvicorn.Config, watcher: Watcher, say: Callable[[], None], forget: Callable[[], None]
+    ) -> None:
         super().__init__(config)
-        self._watcher, self._forget = watcher, forget
+        self._watcher, self._say, self._forget = watcher, say, forget
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        await super().startup(sockets)
+        self._watcher.opened()
+        self._say()
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
         self._forget()
@@ -123,6 +132,7 @@ def _listen(place: ListenAddress) -> socket.socket:
 CONNECTIONS = 256
 REQUEST = 20.0  # seconds
 STALLED = 60.0  # seconds
+_NUMBERS = itertools.count()  # of connections as they come: several may come at one time
 _WHOLE = (h11.DONE, h11.MUST_CLOSE, h11.CLOSED)  # states of a client that has sent its request
 
 
@@ -132,11 +142,11 @@ class BoundedConnection(H11Protocol):
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
-        self.opened = self.loop.time()
+        self.number = next(_NUMBERS)
         self._late = self.loop.call_later(REQUEST, transport.abort)
         if len(self.connections) > CONNECTIONS:
             others = [one for one in self.connections if isinstance(one, BoundedConnection) and one.is_idle]
-            min(others, key=lambda one: one.opened).transport.abort()
+            min(others, key=lambda one: one.number).transport.abort()
 
     @property
     def is_idle(self) -> bool:

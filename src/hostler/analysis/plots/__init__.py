@@ -9,6 +9,7 @@ archived.py         the archive as a source
 chart.py            a chart as plain data: panels, axes, marks
 curveplots.py       curves: the best among the others, grids with repeats averaged
 progress.py         the best so far over a search, with its cost
+spending.py         money of launches by purpose
 results.py          values by section or parameter
 slices.py           a metric along one parameter, or over two
 parallel.py         parallel coordinates
@@ -16,6 +17,7 @@ importance.py       share of a metric's variance that each parameter explains
 with_matplotlib.py  a chart as PNG, SVG or PDF
 label_fit.py        labels that fit: wrapped, turned, thinned
 styles.py           style files of matplotlib
+on_dark.py          colours that stand out from a dark ground
 with_plotly.py      a chart for plotly.js
 page.py             an HTML page that needs nothing else
 save.py             a chart into a file

@@ -27,7 +27,7 @@ def archived(store: Store, *, metric: str | None = None, goal: str | None = None
     if not kept:
         return None
     return PlotSource(
-        [_seen(one, terms) for one in kept],
+        [_seen(run, terms) for run in kept],
         terms.metric,
         terms.goal,
         "archive",
@@ -56,14 +56,14 @@ def _reader(
     store: Store, kept: Sequence[ArchivedRun], metric: str
 ) -> Callable[[Iterable[str], str], Sequence[PlottedCurve]]:
     def read(ids: Iterable[str], x: str) -> Sequence[PlottedCurve]:
-        known = {"step", "time", *(name for one in kept for name in one.record["values"])}
+        known = {"step", "time", *(name for run in kept for name in run.record["values"])}
         if x not in known:
             raise MissingError(
                 f"no archived run has logged {x!r}", hint=f"choose from: {', '.join(sorted(known))}"
             )
         wanted = set(ids)
-        found = (_curve(store, one, metric, x) for one in kept if one.run in wanted)
-        return [curve for curve in found if curve]
+        curves = (_curve(store, run, metric, x) for run in kept if run.run in wanted)
+        return [curve for curve in curves if curve]
 
     return read
 

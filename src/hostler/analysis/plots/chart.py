@@ -34,7 +34,8 @@ STATES = {
     "queued": "#c9ced1",
     "unreadable": "#7a1f1a",
 }
-GREY = "#b9c0c2"
+GREY = "#b9c0c2"  # what is only there to be compared with
+DIM = "#828c91"  # what is beside the point, and yet to be read
 LARGEST = 1e150  # the square of a number on an axis is one, too
 MANY = 40  # values of a text axis that have a mark each
 

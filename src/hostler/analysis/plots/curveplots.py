@@ -13,6 +13,7 @@ from hostler.analysis.thin import thin
 from hostler.spec.units import counted, show_number
 
 OTHERS = 200  # grey curves behind the best
+BEHIND, SEVERAL = 150, 8000  # points of each of them, and of all together, so that a report stays small
 GRID = 200  # points of an averaged curve
 PANELS = 36
 
@@ -23,15 +24,14 @@ def best(source: PlotSource, look: Look) -> Chart:
     ranked = source.ranked
     if not ranked:
         return empty(title, source.why_none)
-    found = {c.run: c for c in source.read([run.row.id for run in ranked[: OTHERS + 1]], look.x)}
+    curves = {c.run: c for c in source.read([run.row.id for run in ranked[: OTHERS + 1]], look.x)}
     first = ranked[0]
-    lines = [
-        _line(found[r.row.id], "", GREY, 0.8, 0.45, legend=False) for r in ranked[1:] if r.row.id in found
-    ]
-    if first.row.id in found:
-        lines.append(_line(found[first.row.id], f"{first.row.name}: {first.shown}", PALETTE[0], 2.6))
-    left = len(ranked) - OTHERS - 1
-    note = f"{counted(left, 'worse run')} not shown" if left > 0 else ""
+    most = max(40, min(BEHIND, SEVERAL // len(ranked)))
+    lines = [_line(curves[r.row.id], "", GREY, 0.8, 0.45, most) for r in ranked[1:] if r.row.id in curves]
+    if first.row.id in curves:
+        lines.append(_line(curves[first.row.id], f"{first.row.name}: {first.shown}", PALETTE[0], 2.6))
+    remaining = len(ranked) - OTHERS - 1
+    note = f"{counted(remaining, 'worse run')} not shown" if remaining > 0 else ""
     return Chart(title, [_panel(source, look, lines)], note=note)
 
 
@@ -41,16 +41,16 @@ def archive(source: PlotSource, look: Look) -> Chart:
     title = f"The best {len(ranked) or look.top} by {source.label}"
     if not ranked:
         return empty(title, source.why_none)
-    found = {c.run: c for c in source.read([run.row.id for run in ranked], look.x)}
+    curves = {c.run: c for c in source.read([run.row.id for run in ranked], look.x)}
     lines = [
         _line(
-            found[run.row.id],
+            curves[run.row.id],
             f"{n + 1}. {run.row.name}: {show_number(run.value)}",
             PALETTE[n % len(PALETTE)],
             1.8,
         )
         for n, run in enumerate(ranked)
-        if run.row.id in found
+        if run.row.id in curves
     ]
     return Chart(title, [_panel(source, look, lines)])
 
@@ -76,8 +76,8 @@ def grid(source: PlotSource, look: Look) -> Chart:
             ]
             marks = _averages(cells.get(column, []), look.legend, curves, colours, legend=not panels)
             panels.append(_panel(source, look, marks, ", ".join(filter(None, words))))
-    left = len(panels) - PANELS
-    note = f"{counted(left, 'more panel')} not shown" if left > 0 else ""
+    remaining = len(panels) - PANELS
+    note = f"{counted(remaining, 'more panel')} not shown" if remaining > 0 else ""
     return Chart(title, panels[:PANELS], columns=len(across) if len(across) <= 6 else 6, note=note)
 
 
@@ -140,10 +140,11 @@ def _at(pair: tuple[list[float], list[float]], x: float) -> float | None:
 
 
 def _line(
-    curve: PlottedCurve, name: str, colour: str, width: float, opacity: float = 1.0, *, legend: bool = True
+    curve: PlottedCurve, name: str, colour: str, width: float, opacity: float = 1.0, most: int = 600
 ) -> Polyline:
-    x, y = thin(curve.x, curve.y, 600 if legend else 150)
-    return Polyline(x, [v if is_drawable(v) else None for v in y], name, colour, width, opacity, legend)
+    x, y = thin(curve.x, curve.y, most)
+    shown = [v if is_drawable(v) else None for v in y]
+    return Polyline(x, shown, name, colour, width, opacity, legend=bool(name))
 
 
 def _panel(source: PlotSource, look: Look, marks: Sequence[Polyline | ShadedArea], title: str = "") -> Panel:

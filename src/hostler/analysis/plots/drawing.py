@@ -17,8 +17,8 @@ from hostler.analysis.plots.results import results
 from hostler.analysis.plots.slices import contour, slices
 from hostler.analysis.plots.source import PlotSource, source
 from hostler.errors import UsageError
+from hostler.records.packs.packed_store import open_store
 from hostler.spec.nearest import did_you_mean
-from hostler.store import open_store
 
 Draw = Callable[[PlotSource, Look], Chart]
 
@@ -54,5 +54,5 @@ def draw(
         )
     opened = open_store(store)
     kept = archived(opened, metric=metric, goal=goal) if kind == "archive" and sweep is None else None
-    seen = kept or source(opened, sweep, metric=metric, goal=goal, best=best)
-    return KINDS[kind][0](seen, Look(**options))
+    plot_source = kept or source(opened, sweep, metric=metric, goal=goal, best=best)
+    return KINDS[kind][0](plot_source, Look(**options))

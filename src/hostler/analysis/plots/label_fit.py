@@ -28,8 +28,10 @@ class Ruler:
     def width(self, text: str, points: float) -> float:
         from matplotlib.font_manager import FontProperties
 
-        found = self._renderer.get_text_width_height_descent(text, FontProperties(size=points), False)
-        return float(found[0])
+        text_width_height_descent = self._renderer.get_text_width_height_descent(
+            text, FontProperties(size=points), False
+        )
+        return float(text_width_height_descent[0])
 
     def wrapped(self, text: str, room: float, points: float, lines: int = LINES) -> str:
         """The text in lines no wider than the room; what the last one cannot hold becomes an ellipsis."""
@@ -46,11 +48,11 @@ class Ruler:
 
     def _pieces(self, text: str, room: float, points: float) -> list[str]:
         """Where a line may be broken: after a space; after = / _ - too in a word wider than the room."""
-        found = list[str]()
+        pieces = list[str]()
         for word in re.findall(r"\S+\s*|\s+", text):
             fits = self.width(word.strip(), points) <= room
-            found += [word] if fits else re.findall(r"[^=/_-]+[=/_-]*\s*|[=/_-]+\s*", word)
-        return found
+            pieces += [word] if fits else re.findall(r"[^=/_-]+[=/_-]*\s*|[=/_-]+\s*", word)
+        return pieces
 
     def cut(self, text: str, room: float, points: float) -> str:
         if self.width(text, points) <= room:
@@ -63,6 +65,17 @@ class Ruler:
             else:
                 high = middle - 1
         return text[:low].rstrip() + CUT
+
+    def squeezed(self, text: str, room: float, points: float) -> str:
+        """The text without its middle where it is too wide: names differ at their ends."""
+        low, high = 2, max(2, len(text))
+        while low < high:
+            kept = (low + high + 1) // 2
+            if self.width(middle(text, kept), points) <= room:
+                low = kept
+            else:
+                high = kept - 1
+        return middle(text, low)
 
 
 def tick_formatter() -> Any:
@@ -163,11 +176,11 @@ def _fewer(axis: Any) -> Callable[[Any, int], bool]:
         from matplotlib.ticker import LogLocator, MaxNLocator
 
         locator = axis.get_major_locator()
-        left = max(1, 5 - turn)
+        remaining = max(1, 5 - turn)
         if isinstance(locator, LogLocator):
-            locator.set_params(numticks=left + 1, subs=(1.0,))
+            locator.set_params(numticks=remaining + 1, subs=(1.0,))
         elif isinstance(locator, MaxNLocator):
-            locator.set_params(nbins=left)
+            locator.set_params(nbins=remaining)
         else:
             return False
         return turn < 5

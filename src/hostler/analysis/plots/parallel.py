@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from hostler.analysis.plots.chart import Axis, Chart, Labels, Panel, Polyline, empty
 from hostler.analysis.plots.importance import importances
 from hostler.analysis.plots.look import Look
-from hostler.analysis.plots.source import PlotSource, positions
+from hostler.analysis.plots.source import PlotSource
 from hostler.spec.units import show_number
 
 AXES = 8
@@ -27,7 +27,7 @@ def parallel(source: PlotSource, look: Look) -> Chart:
     ends: list[Labels] = []
     for n, key in enumerate([*keys, source.metric]):
         last = n == len(keys)
-        places, names, wide = ([r.value for r in runs], (), False) if last else positions(runs, key)
+        places, names, wide = ([r.value for r in runs], (), False) if last else source.positions(runs, key)
         columns.append(_unit([math.log10(v) for v in places] if wide else places))
         ends += _ends(n, places, columns[-1], names)
     heights = list(zip(*columns, strict=True))
@@ -79,7 +79,7 @@ def _shaded(heights: list[tuple[float, ...]], sign: int) -> list[Polyline]:
             x += [*map(float, range(count)), None]
             y += [*one, None]
         part = shade / (SHADES - 1)
-        lines.append(Polyline(x, y, "", _tone(part), 1.0 + part, 0.35 + 0.5 * part, legend=False))
+        lines.append(Polyline(x, y, "", _tone(part), 1.0 + part, 0.5 + 0.35 * part, legend=False))
     return lines
 
 

@@ -7,7 +7,7 @@ from collections import Counter
 from itertools import accumulate
 
 from hostler.analysis.plots.chart import (
-    GREY,
+    DIM,
     PALETTE,
     STATES,
     Axis,
@@ -39,13 +39,11 @@ def trend(source: PlotSource, look: Look) -> Chart:
         places = [float(i + 1) for i in range(len(part))]
         so_far = list(accumulate((run.value for run in part), max if source.sign > 0 else min))
         texts = [f"{run.row.name}, round {run.round}" for run in part]
-        marks.append(
-            Points(places, [r.value for r in part], "runs", GREY, texts=texts, size=5, legend=n == 0)
-        )
+        marks.append(Points(places, [r.value for r in part], "runs", DIM, texts=texts, size=5, legend=n == 0))
         marks.append(Polyline(places, so_far, f"best of {name}", colour, 2.4, steps=True))
         marks += _rounds(part, so_far, colour)
-    left = len(source.valued) - len(runs)
-    note = f"left out: {counted(left, 'failed or diverged run')}" if left else ""
+    remaining = len(source.valued) - len(runs)
+    note = f"left out: {counted(remaining, 'failed or diverged run')}" if remaining else ""
     return Chart(title, [Panel(marks, look.axis_x("runs"), look.axis_y(source.metric))], note=note)
 
 
@@ -99,7 +97,7 @@ def _front(spent: list[float], values: list[float], sign: int) -> Polyline:
             best = sign * value
             x.append(cheap)
             y.append(value)
-    return Polyline(x, y, "no cheaper run is better", GREY, 1.4, steps=True)
+    return Polyline(x, y, "no cheaper run is better", DIM, 1.4, steps=True)
 
 
 def completion(source: PlotSource, look: Look) -> Chart:

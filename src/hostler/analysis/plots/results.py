@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from statistics import fmean
 
-from hostler.analysis.plots.chart import GREY, PALETTE, Chart, Panel, Points, Polyline, empty
+from hostler.analysis.plots.chart import DIM, PALETTE, Chart, Panel, Points, Polyline, empty
 from hostler.analysis.plots.look import Look
-from hostler.analysis.plots.source import SECTION, PlotSource, groups, label, positions
+from hostler.analysis.plots.source import SECTION, PlotSource, groups, label
 from hostler.spec.units import counted
 
 
@@ -15,7 +15,7 @@ def results(source: PlotSource, look: Look) -> Chart:
     runs = source.valued
     if not runs:
         return empty(title, source.why_none)
-    places, marks, wide = positions(runs, key)
+    places, marks, wide = source.positions(runs, key)
     at = dict(zip((run.row.id for run in runs), places, strict=True))
     lines = groups(runs, look.legend) if look.legend else [("", runs)]
     series: list[Polyline | Points] = []
@@ -28,7 +28,7 @@ def results(source: PlotSource, look: Look) -> Chart:
         ]
         if means:
             line = ([x for x, _ in means], [y for _, y in means])
-            series.append(Polyline(*line, f"mean, {name}" if name else "mean", colour if name else GREY))
+            series.append(Polyline(*line, f"mean, {name}" if name else "mean", colour if name else DIM))
         series.append(
             Points(
                 [at[run.row.id] for run in part],

@@ -31,13 +31,13 @@ def slices(source: PlotSource, look: Look) -> Chart:
         return empty(title, "no finished runs differ in a parameter yet" if runs else source.why_none)
     panels = []
     for key in keys[:PANELS]:
-        places, marks, wide = positions(runs, key)
+        places, marks, wide = source.positions(runs, key)
         texts = [f"{run.row.name}  {key}={label(run.at(key))}" for run in runs]
         order = [float(run.row.index) for run in runs]
         points = Points(places, [r.value for r in runs], "", PALETTE[0], order, texts, legend=False)
         panels.append(Panel([points], look.axis_x(key, marks, wide), look.axis_y(source.metric)))
-    left = len(keys) - PANELS
-    note = f"{counted(left, 'more parameter')} not shown; --keys chooses" if left > 0 else ""
+    remaining = len(keys) - PANELS
+    note = f"{counted(remaining, 'more parameter')} not shown; --keys chooses" if remaining > 0 else ""
     return Chart(title, panels, columns=min(3, len(panels)), note=note, scale="run", legend=False)
 
 
@@ -54,7 +54,7 @@ def contour(source: PlotSource, look: Look) -> Chart:
         return empty(title, "needs two parameters in which finished runs differ")
     if not runs:
         return empty(title, source.why_none)
-    (xs, x_marks, x_wide), (ys, y_marks, y_wide) = positions(runs, keys[0]), positions(runs, keys[1])
+    (xs, x_marks, x_wide), (ys, y_marks, y_wide) = (source.positions(runs, key) for key in keys)
     values = [run.value for run in runs]
     if x_marks or y_marks:
         return _cells(title, source, look, keys)

@@ -15,11 +15,12 @@ from hostler.analysis.chosen import Names, chosen
 from hostler.analysis.frame import is_low_best
 from hostler.analysis.plots.chart import is_drawable
 from hostler.analysis.sheet import Sheet
-from hostler.errors import MissingError, UsageError
+from hostler.errors import HostlerError, MissingError, UsageError
 from hostler.frozen import dataclass
 from hostler.records.rows import Row
 from hostler.records.sweep import sweeps
-from hostler.spec.job import Objective
+from hostler.spec import space
+from hostler.spec.job import Job, Objective
 from hostler.spec.nearest import did_you_mean
 from hostler.spec.params import flatten
 from hostler.spec.ranking import BEST, KEPT, LAST
@@ -71,6 +72,7 @@ class PlotSource:
     goal: str
     title: str
     keys: tuple[str, ...] = ()  # parameters, in the order of the file
+    scales: Mapping[str, bool] = field(default_factory=dict)  # of ranges in the file: is it logarithmic
     read: Callable[[Iterable[str], str], Sequence[PlottedCurve]] = field(default=lambda ids, x: ())
 
     @property
@@ -113,6 +115,13 @@ class PlotSource:
     def varying(self) -> list[str]:
         return [key for key in self.keys if len({repr(run.at(key)) for run in self.runs}) > 1]
 
+    def positions(
+        self, runs: Sequence[PlotRun], key: str
+    ) -> tuple[list[float], tuple[tuple[float, str], ...], bool]:
+        """Position of each run on an axis of this key: (places, marks, whether the axis is logarithmic)."""
+        places, marks = positions(runs, key)
+        return places, marks, not marks and is_logarithmic(places, self.scales.get(key))
+
     def check(self, key: str) -> str:
         if key in self.keys or key in (SECTION, ROUND, SWEEP, STATE):
             return key
@@ -139,13 +148,16 @@ def source(
     name = _metric(rows, metric)
     way, rule = goal or _goal(rows, name), BEST if best else of
     if name and (goal or rule or any(row.metric != name for row in rows)):
-        own = next((one.of for job in jobs.values() for one in job.looked_at if one.name == name), KEPT)
+        own = next(
+            (objective.of for job in jobs.values() for objective in job.looked_at if objective.name == name),
+            KEPT,
+        )
         rows = chosen(store, sweep, by=Objective(name, way, rule or own))
     known = _params(frame_reader.sheets(store, names))
     runs = [
         PlotRun(
             row,
-            {**(given := flatten(row.params)), **_others(known.get(row.id, {}), given)},
+            {**(values := flatten(row.params)), **_others(known.get(row.id, {}), values)},
             row.judged.value if row.judged else math.nan,
             jobs[row.sweep].round(row.index) or 1,
             _number(row.cost),
@@ -154,7 +166,8 @@ def source(
     ]
     keys = tuple(dict.fromkeys(key for run in runs for key in run.params))
     title = ", ".join(names[:3]) + (" …" if len(names) > 3 else "")
-    return PlotSource(runs, name, way, title or store.url, keys, _reader(store, names, name, _logged(rows)))
+    read = _reader(store, names, name, _logged(rows))
+    return PlotSource(runs, name, way, title or store.url, keys, scales(jobs.values()), read)
 
 
 def _metric(rows: Sequence[Row], asked: str | None) -> str:
@@ -184,14 +197,14 @@ def _number(value: Any) -> float:
 
 def _params(made: Iterable[Sheet]) -> dict[str, dict[str, Any]]:
     """run → its parameters as a frame has them: those it was given, chose, or had by default."""
-    found: dict[str, dict[str, Any]] = {}
-    for one in made:
+    params: dict[str, dict[str, Any]] = {}
+    for sheet in made:
         columns = {
-            name: cells if isinstance(cells, list) else cells.tolist() for name, cells in one.params.items()
+            name: cells if isinstance(cells, list) else cells.tolist() for name, cells in sheet.params.items()
         }
-        for n, run in enumerate(one.facts["run"]):
-            found[run] = {name: cells[n] for name, cells in columns.items()}
-    return found
+        for n, run in enumerate(sheet.facts["run"]):
+            params[run] = {name: cells[n] for name, cells in columns.items()}
+    return params
 
 
 def _others(known: Mapping[str, Any], given: Mapping[str, Any]) -> dict[str, Any]:
@@ -216,12 +229,12 @@ def _reader(
             return []  # and the plot says that no run has it
         wanted = [metric] if x in ("step", "time") else [metric, x]
         table = curve_reader.curves(store.url, names, run=list(ids), metric=wanted)
-        found = []
+        curves = []
         for run, part in table.groupby("run", sort=False):
             own = part[part["metric"] == metric]
             xs = _xs(part, own, x)
-            found.append(PlottedCurve(str(run), xs, [float(v) for v in own["value"]]))
-        return found
+            curves.append(PlottedCurve(str(run), xs, [float(v) for v in own["value"]]))
+        return curves
 
     return read
 
@@ -258,31 +271,51 @@ def groups(runs: Iterable[PlotRun], key: str) -> list[tuple[str, list[PlotRun]]]
     runs = list(runs)
     alike = len({short(run.at(key)) for run in runs}) < len({label(run.at(key)) for run in runs})
     named = label if alike else short
-    found: dict[str, list[PlotRun]] = {}
+    runses: dict[str, list[PlotRun]] = {}
     order: dict[str, tuple[int, float, str]] = {}
     for run in runs:
         value = run.at(key)
         name = named(value)
-        found.setdefault(name, []).append(run)
+        runses.setdefault(name, []).append(run)
         order[name] = (0, float(value), name) if _is_number(value) else (2 if value is None else 1, 0.0, name)
-    return [(name, found[name]) for name in sorted(found, key=order.__getitem__)]
+    return [(name, runses[name]) for name in sorted(runses, key=order.__getitem__)]
 
 
-def positions(runs: Sequence[PlotRun], key: str) -> tuple[list[float], tuple[tuple[float, str], ...], bool]:
-    """Position of each run on an axis of this key: (places, marks, whether a logarithmic axis suits).
-    Numbers keep their values; if any value is not a number, all are named places in a row."""
+def positions(runs: Sequence[PlotRun], key: str) -> tuple[list[float], tuple[tuple[float, str], ...]]:
+    """Position of each run on an axis of this key, and marks of names. Numbers keep their values; if any
+    value is not a number, all are named places in a row."""
     values = [run.at(key) for run in runs]
     if values and all(_is_number(v) for v in values):
-        return [float(v) for v in values], (), spread(values)
+        return [float(v) for v in values], ()
     found = groups(runs, key)
     place = {run.row.id: float(n) for n, (_, part) in enumerate(found) for run in part}
     marks = tuple((float(n), name) for n, (name, _) in enumerate(found))
-    return [place[run.row.id] for run in runs], marks, False
+    return [place[run.row.id] for run in runs], marks
 
 
-def spread(values: Sequence[float]) -> bool:
-    """Whether positive numbers span so much that a logarithmic axis suits."""
-    return min(values) > 0 and max(values) / min(values) > 50
+def is_logarithmic(values: Sequence[float], given: bool | None) -> bool:
+    """Whether their axis is: as the file has the range; of other values, where positive ones span a lot."""
+    low, high = min(values), max(values)
+    return low > 0 and (high / low > 50 if given is None else given)
+
+
+def scales(jobs: Iterable[Job]) -> dict[str, bool]:
+    """Parameters that files give a range, and whether it is logarithmic; the newest round's counts."""
+    found: dict[str, bool] = {}
+    for job in jobs:
+        for one in [*(part.space for part in job.rounds), *_searched(job)]:
+            found |= one.scales
+    return found
+
+
+def _searched(job: Job) -> list[space.Space]:
+    """The space of a search, unless it cannot be read: then its values alone say how an axis is."""
+    if not isinstance(job.search, Mapping) or not job.search:
+        return []
+    try:
+        return [space.from_json(job.search)]
+    except (HostlerError, KeyError, TypeError, ValueError):
+        return []
 
 
 def _is_number(value: Any) -> bool:

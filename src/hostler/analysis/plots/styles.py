@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import re
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib.resources import files
 from pathlib import Path
 
+from hostler.analysis.damage_report import warn
 from hostler.errors import UsageError
 
+GLYPH = re.compile(r"Glyph (\d+) ")  # matplotlib's warning of a letter that is in no font
 PAPER = "paper"
 OWN = (PAPER, "dark")
 
@@ -31,6 +35,25 @@ def styled(style: str = "") -> Iterator[None]:
             yield
     except OSError as error:
         raise UsageError(f"--style {style}: {error}", hint=_hint()) from None
+
+
+@contextmanager
+def letters_said(place: str) -> Iterator[None]:
+    """Letters that no font here has are named in one line, not in a warning for each of them and each use."""
+    with warnings.catch_warnings(record=True) as said:
+        warnings.filterwarnings("always", message=GLYPH.pattern)
+        yield
+    missing = dict[str, None]()
+    for one in said:
+        if match := GLYPH.match(str(one.message)):
+            missing[chr(int(match[1]))] = None
+        else:
+            warnings.warn_explicit(one.message, one.category, one.filename, one.lineno)
+    if missing:
+        warn(
+            f"no font here has {''.join(missing)}: boxes stand for them in {place}; install a font that "
+            "has them and name it in a style file (font.family: sans-serif, Noto Sans CJK JP)"
+        )
 
 
 def _known(style: str, names: list[str]) -> str:

@@ -27,26 +27,27 @@ from hostler.analysis.plots.chart import (
     is_drawable,
 )
 from hostler.analysis.plots.label_fit import Ruler, middle, settle, tick_formatter
-from hostler.analysis.plots.styles import styled
+from hostler.analysis.plots.on_dark import legible, writing
+from hostler.analysis.plots.styles import letters_said, styled
 
 SCREEN_DPI = 160  # in a notebook
 PAGE = 2.1  # widths of a column that a page has
-RAMP = ["#443a83", "#2c8e8c", "#f2c14b"]
+RAMP = ("#443a83", "#2c8e8c", "#f2c14b")
 LEGEND = 12  # names in a legend
+BOLD = 0.86  # of the room: a title is bold, its measure is not
 PAD = 0.04  # inches around title, legend and note
-MUTED = "#6b7679"
 
 
 def write(chart: Chart, path: Path, style: str = "") -> None:
     """By the file's ending: .png, .svg, .pdf."""
-    with styled(style):
+    with styled(style), letters_said(path.name):
         dateless = {".svg": {"Date": None}, ".pdf": {"CreationDate": None}}.get(path.suffix)
         figure(chart).savefig(path, metadata=dateless)
 
 
 def png(chart: Chart) -> bytes:
     held = io.BytesIO()
-    with styled():
+    with styled(), letters_said("the plot"):
         figure(chart).savefig(held, dpi=SCREEN_DPI, format="png")
     return held.getvalue()
 
@@ -107,15 +108,15 @@ def _around(figure: Any, chart: Chart, ruler: Ruler, tall: float) -> None:
     dpi, wide = figure.dpi, figure.get_figwidth()
     room = (wide - 2 * PAD) * dpi
     title_size, small = _size("figure.titlesize"), _size("legend.fontsize")
-    title = ruler.wrapped(words(chart.title), room * 0.97, title_size)
+    title = ruler.wrapped(words(chart.title), room * BOLD, title_size)
     above = figure.text(0, 0, title, ha="left", va="top", fontsize=title_size, fontweight="bold")
     noted = words(chart.note) if chart.has_marks else ""
     note = figure.text(
-        0, 0, ruler.wrapped(noted, room * 0.97, small), ha="left", va="bottom", fontsize=small, color=MUTED
+        0, 0, ruler.wrapped(noted, room * 0.97, small), ha="left", va="bottom", fontsize=small, color=_quiet()
     )
     if not chart.has_marks:
-        said = ruler.wrapped(words(chart.note), room * 0.9, rcParams["font.size"])
-        figure.text(0.5, 0.5, said, ha="center", va="center", color=MUTED)
+        text = ruler.wrapped(words(chart.note), room * 0.9, rcParams["font.size"])
+        figure.text(0.5, 0.5, text, ha="center", va="center", color=_quiet())
     legend = _legend(figure, chart, ruler, room)
     top = above.get_window_extent().height / dpi + 2 * PAD
     low = (note.get_window_extent().height / dpi + 2 * PAD) if noted else PAD
@@ -139,7 +140,7 @@ def _legend(figure: Any, chart: Chart, ruler: Ruler, room: float) -> Any:
     if not chart.legend or not known or len(known) > LEGEND:
         return None
     size = _size("legend.fontsize")
-    names = [ruler.cut(name, room * 0.85, size) for name in known]
+    names = [ruler.squeezed(name, room * 0.85, size) for name in known]
     for columns in range(min(4, len(names)), 0, -1):
         legend = figure.legend(list(known.values()), names, loc="lower center", ncols=columns, borderpad=0.2)
         if columns == 1 or legend.get_window_extent().width <= room:
@@ -180,7 +181,7 @@ def _axis(axes: Any, which: str, axis: Axis, panel: Panel) -> None:
         with warnings.catch_warnings(record=True) as said:
             getattr(axes, f"set_{which}scale")("log", nonpositive="mask")
         if said:
-            axes.text(0.5, 0.5, "no value above 0", transform=axes.transAxes, ha="center", color=MUTED)
+            axes.text(0.5, 0.5, "no value above 0", transform=axes.transAxes, ha="center", color=_quiet())
     own = getattr(axes, f"{which}axis")
     low, high = axis.low, axis.high
     if low is not None or high is not None:
@@ -221,14 +222,14 @@ def _mark(figure: Any, axes: Any, mark: Mark, chart: Chart, left: dict[str, floa
         axes.plot(
             _plain(mark.x),
             _plain(mark.y),
-            color=mark.colour,
+            color=_ink(mark.colour),
             linewidth=mark.width * 0.62,
             alpha=mark.opacity,
             label=shown,
             drawstyle=style,
         )
     elif isinstance(mark, ShadedArea):
-        axes.fill_between(mark.x, mark.low, mark.high, color=mark.colour, alpha=0.16, linewidth=0)
+        axes.fill_between(mark.x, mark.low, mark.high, color=_ink(mark.colour), alpha=0.16, linewidth=0)
     elif isinstance(mark, Points):
         _points(figure, axes, mark, chart)
     elif isinstance(mark, Bars):
@@ -240,9 +241,10 @@ def _mark(figure: Any, axes: Any, mark: Mark, chart: Chart, left: dict[str, floa
 
 
 def _points(figure: Any, axes: Any, mark: Points, chart: Chart) -> None:
-    coloured = (
-        {"c": _plain(mark.values), "cmap": _ramp()} if mark.values is not None else {"color": mark.colour}
-    )
+    over_heat = any(isinstance(one, Heat) for panel in chart.panels for one in panel.marks)
+    coloured: dict[str, Any] = {"color": mark.colour if over_heat else _ink(mark.colour)}
+    if mark.values is not None:
+        coloured = {"c": _plain(mark.values), "cmap": _ramp([_ink(colour) for colour in RAMP])}
     label = words(mark.name) if mark.legend and mark.name else "_"
     drawn = axes.scatter(
         _plain(mark.x),
@@ -261,7 +263,9 @@ def _points(figure: Any, axes: Any, mark: Points, chart: Chart) -> None:
 def _bars(axes: Any, mark: Bars, left: dict[str, float]) -> None:
     starts = [left.get(label, 0.0) for label in mark.labels]
     places, names = range(len(mark.labels)), [words(middle(label, 24)) for label in mark.labels]
-    axes.barh(places, mark.values, left=starts, color=mark.colour, label=words(mark.name) or "_", height=0.6)
+    axes.barh(
+        places, mark.values, left=starts, color=_ink(mark.colour), label=words(mark.name) or "_", height=0.6
+    )
     axes.set_yticks(places, names)
     axes.grid(False, axis="y")
     axes.set_ylim(-0.6, len(names) - 0.4)
@@ -281,9 +285,8 @@ def _bar_texts(axes: Any, panel: Panel) -> None:
         for text, bar in zip(mark.texts, drawn, strict=False):
             box = bar.get_window_extent()
             place = (bar.get_x() + bar.get_width() / 2, bar.get_y() + bar.get_height() / 2)
-            shown = axes.text(
-                *place, words(text), ha="center", va="center", fontsize="small", color="#14181a"
-            )
+            ink = writing(_ink(mark.colour))
+            shown = axes.text(*place, words(text), ha="center", va="center", fontsize="small", color=ink)
             size = shown.get_window_extent()
             if size.width + 2 > box.width or size.height > box.height:
                 shown.remove()
@@ -324,10 +327,25 @@ def _colorbar(figure: Any, drawn: Any, axes: Any, title: str, **given: Any) -> N
     bar.set_label(words(middle(title, 24)), fontsize="small")
 
 
-def _ramp() -> Any:
+def _ramp(colours: Sequence[str] = RAMP) -> Any:
     from matplotlib.colors import LinearSegmentedColormap
 
-    return LinearSegmentedColormap.from_list("hostler", RAMP)
+    return LinearSegmentedColormap.from_list("hostler", colours)
+
+
+def _ink(colour: str) -> str:
+    """A colour of ours as it is seen on the ground of the style that holds now."""
+    from matplotlib import rcParams
+    from matplotlib.colors import to_hex
+
+    return legible(colour, to_hex(rcParams["axes.facecolor"]))
+
+
+def _quiet() -> str:
+    """The colour of notes: that of the marks beside the axes."""
+    from matplotlib import rcParams
+
+    return str(rcParams["ytick.color"])
 
 
 def _plain(values: Sequence[float | None]) -> list[float]:

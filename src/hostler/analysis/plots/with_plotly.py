@@ -26,30 +26,39 @@ from hostler.analysis.plots.chart import (
 from hostler.analysis.plots.label_fit import middle
 
 GAP, SIDE = 0.5, 0.3  # between panels, of a panel: above each other, beside each other
+PAPER = 650  # pixels of a page between its margins, A4 or letter; three plots of one row to an A4 page
 LEGEND = 12  # names in a legend
 LINE = 19  # pixels of a line of it
+LETTER = 7  # pixels of a letter of ticks and titles, at most
+LEVEL, TURNED = 4, 12  # letters of a tick: fewer are not worth reading; of one that has to be turned
 RAMP = [[0, "#443a83"], [0.5, "#2c8e8c"], [1, "#f2c14b"]]
 
 
 def figure(chart: Chart) -> dict[str, Any]:
-    """`data` for Plotly.newPlot, a `layout` for a wide page, and one for a `narrow` page, whose panels stand
-    under each other. Title and note are the page's."""
+    """`data` for Plotly.newPlot, a `layout` for a wide page, one for a `narrow` page, whose panels stand
+    under each other, and one for `paper`. Title and note are the page's."""
     data: list[dict[str, Any]] = []
     for n, panel in enumerate(chart.panels):
         suffix = "" if n == 0 else str(n + 1)
         for mark in panel.marks:
             for trace in _traces(mark, chart):
                 data.append({**trace, "xaxis": f"x{suffix}", "yaxis": f"y{suffix}"})
-    return {"data": data, "layout": _layout(chart, chart.columns, 1000), "narrow": _layout(chart, 1, 300)}
+    return {
+        "data": data,
+        "layout": _layout(chart, chart.columns, 1000),
+        "narrow": _layout(chart, 1, 300),
+        "paper": {**_layout(chart, chart.columns, PAPER - 80, 150), "width": PAPER},
+    }
 
 
-def _layout(chart: Chart, columns: int, width: int) -> dict[str, Any]:
+def _layout(chart: Chart, columns: int, width: int, row: int = 250) -> dict[str, Any]:
+    """`row`: pixels for each row of panels."""
     rows = max(1, -(-len(chart.panels) // columns))
     marks = [m for m in chart.panels[0].marks if getattr(m, "name", "") and getattr(m, "legend", True)]
     names = [str(getattr(m, "name", "")) for m in marks]
     shown = chart.legend and 0 < len(names) <= LEGEND
     few = max((len(m.labels) for p in chart.panels for m in p.marks if isinstance(m, Bars)), default=0)
-    tall = 90 + 34 * few if few else 250 * rows + 70
+    tall = 90 + 34 * few if few else row * rows + 70
     below = -54 / (tall - 56)  # of the panels' height, past ticks and title
     layout: dict[str, Any] = {
         "height": min(2400, tall + (7 + LINE * _legend_lines(names, width) if shown else 0)),
@@ -66,9 +75,11 @@ def _layout(chart: Chart, columns: int, width: int) -> dict[str, Any]:
         suffix = "" if n == 0 else str(n + 1)
         x, y = _domain(n % columns, columns, SIDE), _domain(n // columns, rows, GAP * 3 / max(3, rows))
         up, there = [1 - y[1], 1 - y[0]], {"visible": chart.has_marks}
-        layout[f"xaxis{suffix}"] = {**_axis(panel.x), **there, "domain": x, "anchor": f"y{suffix}"}
+        across = (x[1] - x[0]) * (width - 80 if chart.scale and not chart.legend else width)
+        layout[f"xaxis{suffix}"] = {**_axis(panel.x, across), **there, "domain": x, "anchor": f"y{suffix}"}
         seen = {"visible": chart.has_marks and not panel.y.hidden}
-        layout[f"yaxis{suffix}"] = {**_axis(panel.y, panel), **seen, "domain": up, "anchor": f"x{suffix}"}
+        upwards = _axis(panel.y, (up[1] - up[0]) * (tall - 56), panel)
+        layout[f"yaxis{suffix}"] = {**upwards, **seen, "domain": up, "anchor": f"x{suffix}"}
         if panel.title:
             layout["annotations"].append(_title(panel.title, sum(x) / 2, up[1]))
     return layout
@@ -94,9 +105,10 @@ def _domain(n: int, count: int, between: float) -> list[float]:
     return [round(n * (size + gap), 4), round(min(1.0, n * (size + gap) + size), 4)]
 
 
-def _axis(axis: Axis, panel: Panel | None = None) -> dict[str, Any]:
+def _axis(axis: Axis, room: float, panel: Panel | None = None) -> dict[str, Any]:
+    """An axis of so many pixels; `panel`: it is that one's upward axis."""
     made: dict[str, Any] = {
-        "title": {"text": words(axis.title), "standoff": 8},
+        "title": {"text": words(middle(axis.title, max(LEVEL, int(room / LETTER)))), "standoff": 8},
         "automargin": True,
         "zeroline": False,
         "gridcolor": "rgba(128,140,140,.22)",
@@ -105,9 +117,11 @@ def _axis(axis: Axis, panel: Panel | None = None) -> dict[str, Any]:
     if axis.log:
         made |= {"type": "log", **({} if panel else {"dtick": 1})}
     if axis.marks:
+        each = 24 if panel else int(room / len(axis.marks) / LETTER)
+        most = min(24, each if each >= LEVEL else TURNED)
         made |= {
             "tickvals": [v for v, _ in axis.marks],
-            "ticktext": [words(middle(t, 24)) for _, t in axis.marks],
+            "ticktext": [words(middle(t, most)) for _, t in axis.marks],
         }
     if axis.low is not None or axis.high is not None:
         made["range"] = [_end(axis.low, axis.log), _end(axis.high, axis.log)]
@@ -186,8 +200,8 @@ def _points(mark: Points, chart: Chart) -> dict[str, Any]:
     return {
         "type": "scatter",
         "mode": "markers",
-        "x": _plain(mark.x),
-        "y": _plain(mark.y),
+        "x": _short_numbers(mark.x, 10),
+        "y": _short_numbers(mark.y, 10),
         "name": words(mark.name),
         "showlegend": bool(mark.legend and mark.name),
         "marker": marker,
@@ -234,7 +248,7 @@ def _heat(mark: Heat) -> dict[str, Any]:
     made = {
         "x": list(mark.x),
         "y": list(mark.y),
-        "z": [_plain(row) for row in mark.z],
+        "z": [_short_numbers(row, 10 if mark.cells else 6) for row in mark.z],
         "colorscale": RAMP,
         "colorbar": {"title": {"text": words(mark.title)}, "thickness": 12},
     }
@@ -244,9 +258,9 @@ def _heat(mark: Heat) -> dict[str, Any]:
     return {**made, "type": "contour", **smooth}
 
 
-def _short_numbers(values: Sequence[float | None]) -> list[float | None]:
+def _short_numbers(values: Sequence[float | None], digits: int = 6) -> list[float | None]:
     """Values of a curve with six digits: a hundred curves fill the page otherwise."""
-    return [None if v is None else float(f"{v:.6g}") for v in _plain(values)]
+    return [None if v is None else float(f"{v:.{digits}g}") for v in _plain(values)]
 
 
 def _plain(values: Sequence[float | None]) -> list[float | None]:

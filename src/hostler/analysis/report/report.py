@@ -24,6 +24,8 @@ from hostler.analysis.plots.results import results
 from hostler.analysis.plots.slices import contour, slices
 from hostler.analysis.plots.source import PlotRun, PlotSource, source
 from hostler.analysis.plots.source import short as short_text
+from hostler.analysis.plots.spending import spending
+from hostler.analysis.purposes import Purposes
 from hostler.analysis.report.conclusion import conclusion
 from hostler.records.rows import Row, rows
 from hostler.records.run import upstream
@@ -47,7 +49,7 @@ def report(
     """The page's text."""
     job, short = sweeps.load(store, sweep), of_sweep(store, sweep, warn)
     seen = source(store, sweep, metric=metric, goal=goal, of=of)
-    made = list(_charts(seen))
+    made = [*_charts(seen), *_spending(store, sweep)]
     charts = [chart for chart in made if chart.has_marks]  # an empty card says nothing
     groups = error_groups.groups(list(error_groups.failed(store, [run.row for run in seen.runs])))
     body = [
@@ -80,6 +82,12 @@ def _charts(seen: PlotSource) -> Iterator[Chart]:
             yield grid(seen, Look(legend=_few(seen)))
     yield cost(seen, look)
     yield completion(seen, look)
+
+
+def _spending(store: Store, sweep: str) -> Iterator[Chart]:
+    """Nothing where no launch of the sweep has a price."""
+    if purposeses := Purposes(store).read(sweep):
+        yield spending(purposeses)
 
 
 def _few(seen: PlotSource) -> str | None:
@@ -149,8 +157,8 @@ def _best(store: Store, short: Summary, seen: PlotSource) -> Iterator[str]:
         params = " ".join(f"{key}={short_text(value)}" for key, value in run.params.items())
         value = f'<span title="{run.value!r}">{_text(run.shown)}</span>'
         yield (
-            f"<li><strong>{_text(run.row.name)}</strong> {_text(seen.metric)} {value}<br>"
-            f'<span class="muted">{_text(params)}</span>{_pull(store, run.row)}</li>'
+            f"<li><div><strong>{_text(run.row.name)}</strong> {_text(seen.metric)} {value}<br>"
+            f'<span class="muted">{_text(params)}</span></div>{_pull(store, run.row)}</li>'
         )
     yield "</ol>"
 
@@ -158,7 +166,7 @@ def _best(store: Store, short: Summary, seen: PlotSource) -> Iterator[str]:
 def _pull(store: Store, row: Row) -> str:
     if not upstream.left_files(store, row):
         return ""
-    return f"<br><code>hostler pull {_text(row.copy_of or row.name)}</code>"
+    return f"<code>hostler pull {_text(row.copy_of or row.name)}</code>"
 
 
 def _errors(groups: Sequence[ErrorGroup]) -> Iterator[str]:

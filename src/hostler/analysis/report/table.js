@@ -6,6 +6,7 @@
   const table = document.getElementById("runs"), filter = document.getElementById("filter"), count = document.getElementById("count");
   const box = table.parentElement;
   const words = rows.map((row) => row.map((v) => (v === null ? "" : typeof v === "object" ? JSON.stringify(v) : String(v))).join("\u0000").toLowerCase());
+  const SHORT = 9, LONG = 24; // letters of a word that paper does not break; of a name that needs room there
   let order = by ? by.column : null, down = by ? by.down : false, shown = [], drawn = 0;
 
   function cell(tag, text, num) {
@@ -54,6 +55,7 @@
     const th = cell("th", "", numeric[n]), button = document.createElement("button");
     if (n === order) th.setAttribute("aria-sort", down ? "descending" : "ascending");
     th.scope = "col";
+    if (name.length <= SHORT) th.classList.add("short");
     button.type = "button";
     button.textContent = name;
     button.addEventListener("click", function () {
@@ -67,6 +69,7 @@
     head.append(th);
   });
   const body = table.createTBody();
+  table.classList.toggle("long", rows.some((row) => row[0].length > LONG));
 
   function rank(v) { return v === null || v === undefined ? 3 : typeof v === "number" || v === "Infinity" || v === "-Infinity" ? 0 : v === "NaN" ? 1 : 2; }
   function compare(a, b) {
@@ -80,6 +83,7 @@
     if (typeof v === "number" && text !== String(v)) made.title = String(v) + (kinds[n] === "time" ? " s" : "");
     else if (text.length > 30) made.title = text;
     if (v === "NaN") made.classList.add("bad");
+    if (text.length <= SHORT) made.classList.add("short");
     if (!parts[n] || typeof v !== "number") return made;
     const [whole, rest] = split(text), tail = cell("span", rest);
     tail.className = "part";

@@ -87,6 +87,16 @@ def test_rows_stream_during_the_read_with_a_known_total(
     assert indices(found) == list(range(replies.FIRST + 50))
 
 
+def test_the_first_line_alone_brings_the_overview(watcher: Watcher) -> None:
+    one = sweep(list(range(replies.FIRST + 1)), whole=True)
+    watcher.live.sweeps[one.name] = one
+
+    async def reading() -> list[dict[str, Any]]:
+        return [read(line) async for line in replies.lines(watcher, one, lambda: {"born": "now"})]
+
+    assert [line["overview"] for line in waited_for(reading())] == [{"born": "now"}, {}]
+
+
 @pytest.mark.parametrize("count", [0, 1, replies.FIRST, replies.FIRST + replies.PART])
 def test_the_last_line_says_so_however_many_rows_there_are(watcher: Watcher, count: int) -> None:
     found = waited_for(_all(watcher, sweep(list(range(count)), whole=True)))

@@ -12,6 +12,8 @@ from hostler.analysis.board import shape
 from hostler.analysis.board.live import WHOLE, LiveStore
 from hostler.analysis.board.watcher import Watcher
 from hostler.records import layout
+from hostler.records.packs import packer
+from hostler.records.packs.packed_store import PackedStore
 from hostler.records.rows import Row, rows
 from hostler.records.run import heartbeats
 from hostler.records.run.control import retry, stop
@@ -274,3 +276,15 @@ def test_watcher_survives_an_error_that_is_not_ours(seen: Seen, monkeypatch: pyt
     assert live.look() and "too deep" in live.trouble
     monkeypatch.undo()
     assert live.look() and not live.trouble and live.sweeps
+
+
+def test_packing_changes_nothing_that_is_shown(seen: Seen) -> None:
+    store = PackedStore(FolderStore(seen.folder))
+    watched = LiveStore(store, Clock())
+    watched.look()
+    before = [plain(row) for row in watched.sweeps["odd-values"].rows.values()]
+    packer.pack(store, sweeps.load(store, "odd-values"), lambda seconds: None)
+    assert not any((seen.folder / "sweeps" / "odd-values" / "log").glob("*"))
+    for here in (watched, LiveStore(PackedStore(FolderStore(seen.folder)), Clock())):
+        here.look()
+        assert [plain(row) for row in here.sweeps["odd-values"].rows.values()] == before

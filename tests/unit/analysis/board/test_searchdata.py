@@ -8,9 +8,12 @@ from typing import Any
 
 from hostler.analysis.board.live import LiveSweep
 from hostler.analysis.board.searchdata import search
+from hostler.analysis.plots.source import is_logarithmic
 from hostler.records.rows import Row
+from hostler.spec import space, spans
 from hostler.spec.job import Job
 from hostler.spec.ranking import Judged
+from hostler.spec.rounds import Round
 
 
 def sweep(runs: list[tuple[dict[str, Any], float]], **facts: Any) -> LiveSweep:
@@ -70,3 +73,17 @@ def test_few_whole_runs_are_judged_together_with_the_others() -> None:
     for row in list(one.rows.values())[7:]:
         one.rows[row.id] = replace(row, state="paused")
     assert search(one)["compared"] == 18
+
+
+def test_axis_is_logarithmic_where_the_file_says_so() -> None:
+    given = {"lr": {"min": 1e-3, "max": 1, "log": True}, "noise": {"min": 0, "max": 0.8}, "model": ["a", "b"]}
+    searched = sweep([], search=space.to_json(space.parse(given, method="tpe")), method="tpe")
+    assert search(searched)["scales"] == {"lr": True, "noise": False}
+    drawn = space.parse(given, method="random", runs=3)
+    one = sweep([], rounds=(Round(drawn, spans.whole(drawn.count), ("x",)),))
+    assert search(one)["scales"] == {"lr": True, "noise": False}
+
+
+def test_axis_without_a_range_is_logarithmic_over_wide_positive_values() -> None:
+    cases = [([1, 10, 100], None), ([1, 10, 100], False), ([1, 2], None), ([1, 2], True), ([0, 9], True)]
+    assert [is_logarithmic(values, given) for values, given in cases] == [True, False, False, True, False]

@@ -91,6 +91,30 @@ def test_look_gives_way_to_requests_for_a_bounded_time(monkeypatch: pytest.Monke
     assert found._given == pytest.approx(0.05, abs=watching.STEP)
 
 
+def test_reading_waits_for_a_loading_server_and_its_first_request() -> None:
+    now = 100.0
+    found = Watcher(MemoryStore(), near=True, clock=lambda: now)
+    assert not found._may_wait()
+    found.loading = True
+    now += 1000
+    assert found._may_wait()
+    found.opened()
+    now += watching.OPENING
+    found.notice()
+    assert found._may_wait()  # a page is being opened
+    now += watching.QUIET
+    assert not found._may_wait()
+
+
+def test_store_is_read_before_the_server_is_loaded(tmp_path: Path) -> None:
+    seen = gallery(tmp_path / "store")
+    with watching.watching(seen.store) as watcher:
+        assert watcher.ready.wait(20)
+        assert watcher.has_begun("cifar-grid")
+        watcher.start()  # as the server does: it has begun
+    assert watcher.over
+
+
 def test_look_gives_way_only_once_a_screen_is_full() -> None:
     store = MemoryStore()
     job = Job(name="s", command=("x",), runs=tuple({"lr": n} for n in range(260)))

@@ -330,6 +330,20 @@ def test_plotly_knows_every_part_of_every_figure(seen: Seen) -> None:
             json.dumps(made, allow_nan=False)
 
 
+def test_importance_is_judged_by_whole_runs_alone(tmp_path: Path) -> None:
+    made = Seen(tmp_path / "store")
+    job = made.submit("pruned", [{"lr": n % 3, "seed": n} for n in range(18)])
+    for n in range(18):
+        value = n % 3 if n < 9 else -99.0
+        made.claim(job, n)
+        made.end(
+            job, n, "done" if n < 9 else "pruned", made.curve(job, n, [Point(1, 0.0, {"accuracy": value})])
+        )
+    drawn = source(made.store, "pruned")
+    assert importances(drawn)["lr"] > 0.9
+    assert importance.importance(drawn, Look()).note.endswith("over 9 whole runs")
+
+
 def test_importance_of_many_runs_averages_each_part_once(monkeypatch: pytest.MonkeyPatch, seen: Seen) -> None:
     made = source(seen.store, "cifar-grid")
     taken: list[int] = []
@@ -346,3 +360,28 @@ def test_empty_chart_has_a_whole_title_and_no_axes(tmp_path: Path) -> None:
     chart = draw(seen.url, "trend", "quiet")
     assert chart.title == "The best metric over the search" and chart.note == "no run has logged a metric yet"
     assert not figure(chart)["layout"]["xaxis"]["visible"]
+
+
+@pytest.mark.parametrize("kind", ["slices", "parallel", "results", "grid"])
+def test_long_names_are_cut_to_the_panels_of_a_page(kind: str, tmp_path: Path) -> None:
+    seen = Seen(tmp_path / "store")
+    policies = ("randaugment-magnitude9-increasing", "trivial-augment-wide", "no-augmentation-at-all")
+    runs = [
+        {"model.backbone.learning_rate": 10.0**-n, "data.augmentation.policy": policy, "seed": seed}
+        for n, policy in enumerate(policies)
+        for seed in range(2)
+    ]
+    job = seen.submit("long", runs, metric="eval/word_error_rate", goal="min")
+    for index in range(len(runs)):
+        values = {"eval/word_error_rate": 0.1 * index}
+        seen.claim(job, index)
+        seen.end(job, index, "done", seen.curve(job, index, [Point(s, 1.79e9, values) for s in (1, 2)]))
+    made = figure(draw(seen.url, kind, "long", **({"column": "seed"} if kind == "grid" else {})))
+    for place, pixels in (("layout", 1000), ("narrow", 300), ("paper", 570)):
+        for name, axis in made[place].items():
+            if not name.startswith("xaxis"):
+                continue
+            room = (axis["domain"][1] - axis["domain"][0]) * pixels
+            assert 7 * len(axis["title"]["text"]) <= room
+            if ticks := axis.get("ticktext", ()):
+                assert max(map(len, ticks)) * len(ticks) * 7 <= room

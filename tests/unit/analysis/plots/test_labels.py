@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterator
 from dataclasses import replace
 from itertools import combinations
@@ -11,7 +12,7 @@ from typing import Any
 import pytest
 
 from hostler.analysis.plots import draw, save
-from hostler.analysis.plots.chart import Chart, Heat, Points, Polyline
+from hostler.analysis.plots.chart import PALETTE, Axis, Chart, Heat, Panel, Points, Polyline
 from hostler.analysis.plots.drawing import KINDS
 from hostler.analysis.plots.look import Look
 from hostler.analysis.plots.results import results
@@ -160,3 +161,15 @@ def test_missing_style_and_style_of_a_page_are_refused(seen: Seen, tmp_path: Pat
         save(chart, tmp_path / "x.png", style="nowhere.mplstyle")
     with pytest.raises(UsageError, match="--style is for"):
         save(chart, tmp_path / "x.html", style="dark")
+
+
+def test_letters_of_no_font_are_said_in_one_line(tmp_path: Path) -> None:
+    chart = Chart(
+        "正解率", [Panel([Polyline([0, 1], [0, 1], "学習率", PALETTE[0])], Axis("x"), Axis("正解率"))]
+    )
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always")
+        save(chart, tmp_path / "x.png")
+    lines = [str(one.message) for one in said]
+    assert len(lines) <= 1  # none where a font has them
+    assert all(line.startswith("hostler: no font here has ") and "正解率" in line for line in lines)

@@ -14,8 +14,6 @@ import { PathPen, svg, tones } from "./plots/svg.js";
 import { placeTip, swatch, told } from "./plots/tip.js";
 import { duration, moment, number } from "./words.js";
 
-export { colour } from "./plots/colours.js";
-
 const RIGHT = 14, TOP = 10, BOTTOM = 42;
 const MANY = 30; // curves from which on they are thin
 const REST = 140; // ms without a movement, after which everything is drawn
@@ -42,6 +40,7 @@ export class Chart {
     Object.assign(this, { logX, logY, yTitle: y, xTitle, kind });
     this.lines = lines.map((line) => ({ ...line, key: line.key ?? line.id, series: line.series ?? new Series(line.x, line.y) })).sort((a, b) => Boolean(a.strong) - Boolean(b.strong));
     this.all = this.extent();
+    this.isBlank = !this.lines.some((line) => line.series.y.some(Number.isFinite));
     this.legend.hidden = !groups.length;
     this.legend.replaceChildren(...groups.map((group) => h("span", {}, swatch(group.colour), group.name)));
     this.canvas.setAttribute("aria-label", this.words());
@@ -137,7 +136,7 @@ export class Chart {
 
   framed(width, tone) {
     const made = frame(this.box, { marks: this.across, title: this.xTitle }, { marks: this.up }, tone, width).flat(Infinity).filter(Boolean);
-    if (!this.lines.length) made.push(label("nothing to show yet", { x: (this.box.left + this.box.right) / 2, y: this.box.bottom / 2, "text-anchor": "middle", fill: tone.muted }));
+    if (this.isBlank ?? true) made.push(label(this.lines.length ? "no finite value yet" : "nothing to show yet", { x: (this.box.left + this.box.right) / 2, y: this.box.bottom / 2, "text-anchor": "middle", fill: tone.muted }));
     return made;
   }
 

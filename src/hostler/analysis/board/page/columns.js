@@ -1,10 +1,11 @@
 // The columns of a table of runs: which there are, which are shown, how wide, which stay in sight; kept by the browser.
 
 import { h, show } from "./dom.js";
-import { runLink } from "./parts.js";
+import { runPlace } from "./parts.js";
 import { byName, duration, money, number, seconds, stateOf, text } from "./words.js";
 
 const METRICS = 6, PARAMS = 12; // shown unless somebody chooses others
+const MEASURED = 40; // rows whose values say how wide a column is
 
 // All columns of these rows, in their order; `usual` are shown unless somebody chose otherwise.
 export function columnsOf(rows, sweep) {
@@ -15,7 +16,7 @@ export function columnsOf(rows, sweep) {
       const one = params.get(name) ?? { first: row.params[name], varies: false, count: 0, number: false, longest: 0 };
       one.varies ||= one.first !== row.params[name] && text(one.first) !== text(row.params[name]);
       one.number ||= typeof row.params[name] === "number";
-      if (one.count++ < 100) one.longest = Math.max(one.longest, text(row.params[name]).length);
+      if (one.count++ < MEASURED) one.longest = Math.max(one.longest, text(row.params[name]).length);
       params.set(name, one);
     }
   }
@@ -29,7 +30,7 @@ export function columnsOf(rows, sweep) {
   const stated = rows.reduce((most, row) => Math.max(most, stateOf(row).words.length), 0);
   return [
     { key: "name", title: "Run", width: Math.max(110, Math.min(360, Math.round(longest * 9.2) + 26)), value: (r) => r.index, text: (r) => r.name, fill: link, usual: true, pinned: true },
-    { key: "state", title: "State", width: stated > 10 ? Math.min(260, Math.round(stated * 9.2) + 34) : 128, value: (r) => r.state, text: (r) => r.state, fill: stateCell, usual: true },
+    { key: "state", title: "State", width: stated > 10 ? Math.min(260, Math.round(stated * 9.2) + 34) : 128, value: (r) => r.state, text: (r) => r.state, fill: stateCell, hover: (r) => r.failure ?? stateOf(r).words, usual: true },
     ...own.map((name) => metric(name, true)),
     ...(any((r) => r.ranked) ? [{ key: "value", title: "Ranked by", width: wide("Ranked by", 120), num: true, value: (r) => r.value, text: (r) => number(r.value), hover: (r) => `${r.value ?? ""} ${r.ranked ?? ""}`.trim(), usual: true }] : []),
     ...varying.map((name, n) => param(name, params.get(name), n < PARAMS)),
@@ -49,28 +50,28 @@ const wide = (title, least, longest = 0) => Math.max(least, Math.min(240, Math.r
 const metric = (name, usual) => ({ key: `metric.${name}`, title: name, width: wide(name, 112), num: true, value: (r) => r.metrics[name], text: (r) => number(r.metrics[name]), usual });
 const param = (name, one, usual) => ({ key: `param.${name}`, title: name, width: wide(name, 84, one.longest), num: one.number, value: (r) => r.params[name], text: (r) => text(r.params[name]), usual });
 
+// The link of a row: made once, then told of another run.
 function link(cell, row) {
-  if (cell.dataset.id === row.id) return;
-  cell.dataset.id = row.id;
-  const made = runLink(row), at = row.name.lastIndexOf("/");
-  made.tabIndex = -1;
+  if (cell.run === row.id && cell.shown === row.name) return;
+  cell.run = row.id;
+  cell.shown = row.name;
+  if (!cell.firstChild) cell.append(h("a", { tabindex: -1 }, h("span", { class: "stem" }), ""));
+  const made = cell.firstChild, [stem, rest] = made.childNodes, at = Math.max(0, row.name.lastIndexOf("/"));
+  made.setAttribute("href", runPlace(row));
   made.setAttribute("aria-label", row.name); // in one piece
-  if (at > 0) show(made, stem(row.name.slice(0, at), row.name.length - at), row.name.slice(at)); // where it is narrow, the number stays
-  cell.title = row.name;
-  show(cell, made);
-}
-
-function stem(text, rest) {
-  const made = h("span", { class: "stem" }, text);
-  made.style.maxWidth = `calc(100% - ${rest}ch)`;
-  return made;
+  stem.textContent = row.name.slice(0, at);
+  rest.data = row.name.slice(at);
+  const room = at ? `calc(100% - ${row.name.length - at}ch)` : ""; // where it is narrow, the number stays
+  if (stem.style.maxWidth !== room) stem.style.maxWidth = room;
 }
 
 function stateCell(cell, row) {
   const { words, tone } = stateOf(row);
-  if (cell.textContent === words) return;
-  show(cell, h("span", { class: `state s-${tone}` }, words));
-  cell.title = row.failure ?? words;
+  if (!cell.firstChild) cell.append(h("span", {}, ""));
+  if (cell.shown === words && cell.tone === tone) return;
+  cell.tone = tone;
+  cell.firstChild.className = `state s-${tone}`;
+  cell.firstChild.textContent = cell.shown = words;
 }
 
 // What somebody has chosen for a sweep's table.

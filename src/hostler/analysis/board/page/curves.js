@@ -52,7 +52,8 @@ class CurvesPage {
     this.controls();
     this.grid = h("div", { class: "panels" });
     this.legend = h("div", { class: "legend keys", role: "group", "aria-label": "Legend", tabindex: 0 });
-    show(this.place, this.bar, this.grid, h("div", { class: "card" }, this.legend));
+    this.none = h("div", { class: "empty card", hidden: true }, "No curves yet: no run here has logged a metric.");
+    show(this.place, this.bar, this.none, this.grid, h("div", { class: "card" }, this.legend));
     this.options();
     this.note();
     await this.load();
@@ -198,6 +199,7 @@ class CurvesPage {
       lines += rows.filter((row) => panel.curves.has(row.id)).length;
       for (const row of rows) points += panel.curves.get(row.id)?.total ?? 0;
     }
+    this.none.hidden = this.view.metrics.length > 0;
     this.drawLegend(keyed);
     const bad = rows.filter((row) => this.trouble.has(row.id)).length;
     this.said.textContent = [count(lines, "curve"), count(points, "point"), rows.length >= MOST ? `the first ${MOST} runs` : "", bad ? `${count(bad, "run")} cannot be read` : ""].filter(Boolean).join(", ");

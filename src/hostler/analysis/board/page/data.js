@@ -1,5 +1,6 @@
 // What the page knows of the store: fetched once, then kept up to date by the stream of changes.
 
+import { Columns, rowsOf } from "./rows.js";
 import { has, headers } from "./token.js";
 
 const listeners = new Set();
@@ -64,9 +65,8 @@ async function answer(response) {
 
 export async function begin() {
   const name = /^#\/sweep\/([\w.-]+)(?:\/|$)/.exec(location.hash)?.[1];
-  const early = name && table(name).catch(() => null); // on its way already; who needs it says what is wrong
-  known.overview = await get("overview", name ? { sweep: name } : {});
-  const first = await early;
+  const first = name && await table(name).catch(() => null); // brings the overview; who needs it says what is wrong
+  known.overview ??= await get("overview", name ? { sweep: name } : {});
   listen(Math.min(known.overview.version, first?.version ?? Infinity));
 }
 
@@ -83,8 +83,10 @@ async function read(name) {
   const parts = lines(await ask(`table?${new URLSearchParams({ sweep: name })}`));
   const first = (await parts.next()).value;
   if (!first) throw new Error("the dashboard has stopped: start it again with hostler ui");
-  const made = { ...rowsOf(first), version: first.version, total: first.total, whole: first.last };
+  const made = { ...rowsOf(first), columns: new Columns(), version: first.version, total: first.total, whole: first.last };
+  made.columns.add(first, made.rows);
   known.tables.set(name, made);
+  known.overview ??= first.overview;
   const late = coming.get(name) ?? []; // what changed while it was on its way
   coming.delete(name);
   merge(late);
@@ -105,6 +107,7 @@ async function rest(name, made, parts) {
   try {
     for await (const part of parts) {
       const more = rowsOf(part);
+      made.columns.add(part, more.rows);
       add(made, more.rows.filter((row) => !made.byId.has(row.id)));
       made.whole = part.last;
       tell(new Set(more.byId.keys()), part.last);
@@ -139,25 +142,6 @@ async function* texts(response) {
       text = text.slice(end + 1);
     }
   }
-}
-
-function rowsOf(columns) {
-  const rows = [], byId = new Map();
-  const [fields, params, metrics] = [columns.fields, columns.params, columns.metrics].map(Object.entries);
-  for (let i = 0; i < columns.count; i++) {
-    const row = { params: Object.create(null), metrics: Object.create(null) }; // any name may be one of theirs
-    for (const [name, cells] of fields) row[name] = cells.each ? cells.each[i] : cells.all;
-    for (const [name, cells] of params) put(row.params, name, cells, i);
-    for (const [name, cells] of metrics) put(row.metrics, name, cells, i);
-    rows.push(row);
-    byId.set(row.id, row);
-  }
-  return { rows, byId };
-}
-
-function put(record, name, cells, i) {
-  const value = cells.each ? cells.each[i] : cells.all;
-  if (value !== null) record[name] = value;
 }
 
 // Reads a table again in which many rows have changed; one reading at a time, and one more if it was asked for meanwhile.
@@ -219,13 +203,16 @@ function merge(rows) {
     const table = known.tables.get(row.sweep);
     if (!table) continue;
     const old = table.byId.get(row.id);
-    if (old) Object.assign(old, row);
+    if (old) table.columns.change(Object.assign(old, row, { home: old.home, place: old.place }));
     else {
       if (!grown.has(table)) grown.set(table, new Map());
       grown.get(table).set(row.id, row);
     }
   }
-  for (const [table, rows] of grown) add(table, [...rows.values()]);
+  for (const [table, rows] of grown) {
+    for (const row of rows.values()) table.columns.change(row);
+    add(table, [...rows.values()]);
+  }
 }
 
 function setLive(on) {

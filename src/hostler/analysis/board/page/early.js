@@ -1,13 +1,10 @@
-// The first questions of a page that opens at a sweep, asked while its modules are still on their way; data.js takes the answers.
+// The first question of a page that opens at a sweep, asked while the rest of the page is still on its way; data.js takes the answer.
 
 (() => {
   const token = /^#token=([\w-]+)/.exec(location.hash)?.[1] ?? localStorage.getItem("token");
   const name = /^(?:#token=[\w-]+)?#\/sweep\/([\w.-]+)(?:\/|$)/.exec(location.hash)?.[1];
   if (!token || !name || globalThis.early) return; // the modules were quicker
-  globalThis.early = new Map();
-  for (const path of [`table?sweep=${name}`, `overview?sweep=${name}`]) {
-    const answer = fetch(`/api/${path}`, { headers: { Authorization: `Bearer ${token}` }, credentials: "omit" });
-    answer.catch(() => {}); // said to whoever takes it
-    globalThis.early.set(path, answer);
-  }
+  const answer = fetch(`/api/table?sweep=${name}`, { headers: { Authorization: `Bearer ${token}` }, credentials: "omit" });
+  answer.catch(() => {}); // said to whoever takes it
+  globalThis.early = new Map([[`table?sweep=${name}`, answer]]);
 })();

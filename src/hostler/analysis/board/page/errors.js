@@ -3,7 +3,7 @@
 import { get, known } from "./data.js";
 import { h, show } from "./dom.js";
 import { act, when } from "./parts.js";
-import { count } from "./words.js";
+import { ago, count } from "./words.js";
 
 const NAMED = 24; // runs of a group that have a link each
 
@@ -46,7 +46,7 @@ function errorGroup(group, n) {
     h("summary", {}, h("strong", { class: "s-failed" }, group.kind), h("span", { class: "message" }, group.message),
       h("span", { class: "muted tally" }, count(runs.length, "run"), group.last ? [" · ", when(group.last)] : null)),
     h("div", { class: "bar" },
-      h("span", { class: "muted" }, group.first && group.first !== group.last ? ["first ", when(group.first), ", last ", when(group.last)] : group.last ? ["seen ", when(group.last)] : null,
+      h("span", { class: "muted" }, group.first && ago(group.first) !== ago(group.last) ? ["first ", when(group.first), ", last ", when(group.last)] : group.last ? ["seen ", when(group.last)] : null,
         hosts.length ? ` · on ${hosts.slice(0, 6).join(", ")}${hosts.length > 6 ? ` and ${hosts.length - 6} more` : ""}` : "",
         group.count > runs.length ? ` · ${count(group.count, "attempt")}` : ""),
       h("span", { class: "spacer" }), retry),

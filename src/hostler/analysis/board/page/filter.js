@@ -1,6 +1,7 @@
 // The filter's small language: words, and conditions like lr<0.01 state=done name~^a; a leading - turns one round.
 // What has spaces goes into quotes. Every part must hold.
 
+import { asNumber } from "./rows.js";
 import { thousands } from "./words.js";
 
 const PART = /(-?)(?:("(?:[^"\\]|\\.)*"|[^\s"=<>!~]+)\s*(<=|>=|!=|=|<|>|~)\s*("(?:[^"\\]|\\.)*"|[^\s"]\S*|)|("(?:[^"\\]|\\.)*"|\S+))/g;
@@ -87,6 +88,20 @@ function contains(word) {
   };
 }
 
+// The number of a column in a row. Rows that came by column are not taken apart for it: their numbers lie together.
+function numberOf(key, of) {
+  let home = null, version = 0, numbers = null;
+  return (row) => {
+    if (!row.home) return asNumber(of(row));
+    if (row.home !== home || home.version !== version) {
+      home = row.home;
+      version = home.version;
+      numbers = home.numbers(key, of);
+    }
+    return numbers[row.place];
+  };
+}
+
 function condition(key, op, value) {
   const of = getter(key);
   const there = (v) => v !== undefined && v !== null;
@@ -97,14 +112,14 @@ function condition(key, op, value) {
   const wanted = /^[+-]?inf(inity)?$/i.test(value) ? (value.startsWith("-") ? -Infinity : Infinity) : Number(value);
   const numeric = value !== "" && !Number.isNaN(wanted), low = value.toLowerCase();
   const same = (v) => (numeric && typeof v === "number" ? v === wanted : Array.isArray(v) ? v.includes(value) : String(v).toLowerCase() === low);
-  const number = (v) => (typeof v === "number" ? v : typeof v === "string" && v !== "" ? Number(v) : NaN);
+  const number = numberOf(key, of);
   switch (op) {
     case "=": return (row) => { const v = of(row); return there(v) ? same(v) : value === "none"; };
     case "!=": return (row) => { const v = of(row); return there(v) ? !same(v) : value !== "none"; };
-    case "<": return (row) => number(of(row)) < wanted;
-    case ">": return (row) => number(of(row)) > wanted;
-    case "<=": return (row) => number(of(row)) <= wanted;
-    default: return (row) => number(of(row)) >= wanted;
+    case "<": return (row) => number(row) < wanted;
+    case ">": return (row) => number(row) > wanted;
+    case "<=": return (row) => number(row) <= wanted;
+    default: return (row) => number(row) >= wanted;
   }
 }
 

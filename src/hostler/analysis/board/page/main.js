@@ -8,12 +8,13 @@ import { keep, onNew, take } from "./token.js";
 // What a first look at a sweep does not need comes when it is asked for.
 const main = document.getElementById("main");
 let view = null, visit = 0;
+let missed = null; // runs that changed while a view was being made, which is told of them afterwards
 
 // A view draws on a ground of its own, which is nowhere once one has gone elsewhere: what comes late is not shown.
 async function route() {
   const [place = "", name = "", tab] = location.hash.replace(/^#\/?|\?.*$/gs, "").split("/").map(plain); // what follows a ? is the view's own
   const ticket = ++visit;
-  view = null;
+  view = missed = null;
   for (const link of document.querySelectorAll(".top nav a")) {
     const own = link.getAttribute("href").slice(2);
     const on = own === place || (own === "" && ["sweep", "run"].includes(place));
@@ -26,7 +27,9 @@ async function route() {
       : place === "workers" ? (await import("./workers.js")).workersView(ground)
       : place === "errors" ? (await import("./errors.js")).errorsView(ground)
       : (await import("./sweeps.js")).sweepsView(ground));
-    if (ticket === visit) view = made;
+    if (ticket !== visit) return;
+    view = made;
+    if (missed) view?.changed?.(missed);
   } catch (error) {
     if (ticket === visit && !(error instanceof Locked)) show(main, h("div", { class: "empty" }, error.message, h("p", {}, h("a", { href: "#/" }, "All sweeps"))));
   }
@@ -95,7 +98,8 @@ function redraw() {
   waiting = null;
   if (!known.overview) return;
   trouble();
-  view?.changed?.(all);
+  if (view) view.changed?.(all);
+  else missed = new Set([...missed ?? [], ...all]);
 }
 
 themed();

@@ -77,8 +77,10 @@ export function meter(title, part, whole, words) {
     h("span", { class: "name" }, title), h("span", { class: "bar-of" }, fill), h("span", { class: "words" }, words));
 }
 
+export const runPlace = (row) => `#/run/${encodeURIComponent(row.id)}`;
+
 export function runLink(row) {
-  return h("a", { href: `#/run/${encodeURIComponent(row.id)}` }, row.name);
+  return h("a", { href: runPlace(row) }, row.name);
 }
 
 // A text to take along, with the button that does it.

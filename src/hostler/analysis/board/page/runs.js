@@ -12,6 +12,7 @@ export function runsView({ name, data, kept, place, sweep }) {
   const total = h("span", { class: "muted total", role: "status" });
   const chosen = () => data.rows.filter((row) => kept.selected.has(row.id));
   const compare = () => { location.hash = `#/sweep/${encodeURIComponent(name)}/compare`; };
+  const none = h("p", { class: "muted none", hidden: true });
   const choice = new Choice(name);
   let all = [], names = new Set(), shape = "";
 
@@ -26,6 +27,8 @@ export function runsView({ name, data, kept, place, sweep }) {
     const there = grid.there;
     const more = sweep().waiting ? `, ${thousands(sweep().waiting)} more wait` : "";
     total.textContent = `${thousands(grid.rows.length)} of ${count(data.whole ? there : Math.max(there, data.total), "run")}${more}${on}`;
+    none.hidden = grid.rows.length > 0 || !data.whole;
+    none.textContent = there ? "No run is let through by the filter and the states above." : "No runs yet.";
     bar.draw(kept.selected.size ? chosen() : []);
     kept.sort = grid.sort;
   };
@@ -52,9 +55,19 @@ export function runsView({ name, data, kept, place, sweep }) {
   if (kept.filter) search.read(); else refilter();
   chips.draw();
   // In the page once it is drawn: it is laid out once.
-  show(place, h("div", { class: "bar tools" }, search.element, menu), h("div", { class: "bar under" }, chips.element, h("span", { class: "spacer" }), total), grid.element, bar.element);
+  show(place, h("div", { class: "bar tools" }, search.element, menu), h("div", { class: "bar under" }, chips.element, h("span", { class: "spacer" }), total), grid.element, none, bar.element);
   keys(grid, search.box, compare);
-  return { changed: () => { setColumns(); chips.draw(); grid.setRows(data.rows); } };
+  const about = () => [data.rows.length, data.whole, sweep().metric, sweep().goal].join();
+  let drawn = about();
+  // Where no run has changed, as when the store is read to its end, the table stands as it is.
+  const changed = (ids) => {
+    if (!ids.size && drawn === about()) { say(); return; }
+    drawn = about();
+    setColumns();
+    chips.draw();
+    grid.setRows(data.rows);
+  };
+  return { changed };
 }
 
 // The best first: by the value that runs are ranked by.

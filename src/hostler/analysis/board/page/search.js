@@ -7,13 +7,13 @@ import { fields } from "./plots/contour.js";
 import { choose } from "./plots/controls.js";
 import { copyButtons, drawing } from "./plots/copy.js";
 import { Parallel } from "./plots/parallel.js";
-import { roomy, spread } from "./plots/scale.js";
+import { logarithmic, roomy } from "./plots/scale.js";
 import { Axis, Scatter } from "./plots/scatter.js";
-import { tones } from "./plots/svg.js";
+import { cut, tones } from "./plots/svg.js";
 import { inFull } from "./plots/tip.js";
 import { count, kindOf, number, text, thousands } from "./words.js";
 
-const AXES = 10, SLICES = 12;
+const AXES = 10, SLICES = 12, LABEL = 14; // letters of a name beside its bar
 const FEW = 8; // values of a parameter that an axis names one by one
 const EVERY = 800; // ms between two looks at a search that runs
 const NEVER_BEST = new Set(["failed", "diverged"]);
@@ -36,7 +36,7 @@ class SearchPage {
     this.history = new Scatter({ label: "History", open });
     this.parallel = new Parallel({ label: "Parallel coordinates", open, changed: (kept) => this.tell(kept) });
     this.contour = new Scatter({ label: "Contour", open, size: "tall" });
-    this.bars = h("ol", { class: "importance" });
+    this.bars = h("ol", { class: "importance", tabindex: 0, "aria-label": "Importance of parameters" });
     this.compared = h("span", { class: "muted" });
     this.keptRuns = h("span", { class: "muted", role: "status" });
     this.take = h("button", { type: "button", class: "small", onclick: () => this.select() }, "Select these runs");
@@ -45,7 +45,7 @@ class SearchPage {
     this.scaled = h("span", { class: "scale muted" });
     this.slicesPlace = h("div", { class: "slices" });
     this.said = h("span", { class: "muted", role: "status" });
-    this.metricPlace = h("span", {});
+    this.metricPlace = h("span", { class: "fitting" });
     this.why = h("div", { class: "empty card", hidden: true });
     this.body = h("div", { class: "panels searchpanels", "data-count": 5 },
       card("History", this.history, h("span", { class: "muted" }, "the line is the best so far; rings are runs that are not done")), card("Importance", this.bars, this.compared),
@@ -97,7 +97,7 @@ class SearchPage {
     const shares = found.importance;
     this.keys = [...found.varying].sort((a, b) => (shares[b] ?? 0) - (shares[a] ?? 0));
     this.axes = new Map(this.keys.map((key) => [key, this.axis(key)]));
-    this.wide = spread(values); // then all that shows the metric is logarithmic
+    this.wide = logarithmic(values); // then all that shows the metric is logarithmic
     this.valueAxis = new Axis(found.label, { ...ends(values), log: this.wide });
     this.drawHistory();
     this.drawImportance(shares);
@@ -111,7 +111,7 @@ class SearchPage {
     const given = this.runs.map(({ row }) => row.params[key]);
     const numbers = given.every((v) => typeof v === "number" && Number.isFinite(v));
     const few = [...new Set(given)].sort((a, b) => a - b);
-    if (numbers) return Object.assign(new Axis(key, { ...ends(given), log: spread(given), values: few.length <= FEW ? few : null }), { key });
+    if (numbers) return Object.assign(new Axis(key, { ...ends(given), log: logarithmic(given, this.found.scales[key]), values: few.length <= FEW ? few : null }), { key });
     const names = [...new Map(given.map((v) => [words(v), v]))].sort(([a, x], [b, y]) => (typeof y === "number") - (typeof x === "number") || a.localeCompare(b, "en", { numeric: true }));
     return Object.assign(new Axis(key, { names: names.map(([name]) => name) }), { key });
   }
@@ -141,7 +141,7 @@ class SearchPage {
     const last = Math.max(...this.runs.map(({ row }) => row.index));
     if (line.length) line.push([last, line.at(-1)[1]]);
     const best = line.length ? `, the best ${number(line.at(-1)[1])}` : "";
-    this.history.set(points, { x: new Axis("run", { low: 0, high: Math.max(1, last) }), y: this.valueAxis, line, words: `${count(points.length, "run")} by ${this.found.label}${best}` });
+    this.history.set(points, { x: new Axis("run", { low: 0, high: Math.max(1, last), whole: true }), y: this.valueAxis, line, words: `${count(points.length, "run")} by ${this.found.label}${best}` });
   }
 
   drawImportance(shares) {
@@ -151,7 +151,7 @@ class SearchPage {
     show(this.bars, sorted.map(([name, share]) => {
       const bar = h("span", { class: "share" });
       bar.style.width = `${Math.max(0.5, share * 100)}%`;
-      return h("li", {}, h("span", { class: "what", title: name }, name), h("span", { class: "track" }, bar), h("span", { class: "num" }, `${Math.round(share * 100)} %`));
+      return h("li", {}, h("span", { class: "what", title: name }, cut(name, LABEL, 1)), h("span", { class: "track" }, bar), h("span", { class: "num" }, `${Math.round(share * 100)} %`));
     }));
   }
 

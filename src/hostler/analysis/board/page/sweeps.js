@@ -27,14 +27,14 @@ function nothing() {
 }
 
 function table(sweeps) {
-  const priced = sweeps.some((one) => typeof one.cost === "number");
-  const titles = ["Sweep", "Progress", "Best", "Best so far", "Time left", ...(priced ? ["Cost"] : [])];
+  const priced = sweeps.some((one) => typeof one.cost === "number"), timed = sweeps.some((one) => one.eta);
+  const titles = ["Sweep", "Progress", "Best", "Best so far", ...(timed ? ["Time left"] : []), ...(priced ? ["Cost"] : [])];
   return h("div", { class: "card scroll", tabindex: 0, role: "region", "aria-label": "Sweeps" }, h("table", { class: "plain sweeps" },
     h("thead", {}, h("tr", {}, titles.map((title, n) => h("th", { scope: "col", class: n > 3 ? "num" : null }, title)))),
-    h("tbody", {}, sweeps.map((one) => line(one, priced)))));
+    h("tbody", {}, sweeps.map((one) => line(one, timed, priced)))));
 }
 
-function line(one, priced) {
+function line(one, timed, priced) {
   const best = one.best;
   const trend = one.spark && best ? spark(one.spark, `Best ${one.metric} so far, from ${number(one.spark[0])} to ${number(one.spark.at(-1))}`) : null;
   return h("tr", {},
@@ -48,6 +48,6 @@ function line(one, priced) {
       h("span", { class: "muted" }, ` ${one.metric}${which(best)}`),
       h("div", { class: "muted mono" }, Object.entries(best.params).slice(0, 3).map(([k, v]) => `${k}=${text(v)}`).join("  "))] : h("span", { class: "muted none" }, "–")),
     h("td", { class: "trend" }, trend ?? h("span", { class: "muted none" }, "–")),
-    h("td", { class: "num left" }, one.eta ? duration(one.eta) : h("span", { class: "muted none" }, "–")),
+    timed ? h("td", { class: "num left" }, one.eta ? duration(one.eta) : h("span", { class: "muted none" }, "–")) : null,
     priced ? h("td", { class: "num cost" }, money(one.cost) || h("span", { class: "muted none" }, "–")) : null);
 }

@@ -3,6 +3,7 @@
 import { get } from "./data.js";
 import { h, show } from "./dom.js";
 import { meter } from "./parts.js";
+import { purposes } from "./purposes.js";
 import { bytes, count, duration, money, number } from "./words.js";
 
 const SILENT = 60; // seconds after which a worker that says nothing is marked
@@ -10,7 +11,7 @@ const SILENT = 60; // seconds after which a worker that says nothing is marked
 export async function workersView(main) {
   document.title = "Workers · hostler";
   const place = h("div", {}), said = h("span", { class: "muted" });
-  show(main, h("div", { class: "head" }, h("h1", {}, "Workers"), said), place);
+  show(main, h("div", { class: "head" }, h("h1", {}, "Workers"), said), place, purposes());
   const draw = async () => {
     try {
       const { workers, spend } = await get("workers");

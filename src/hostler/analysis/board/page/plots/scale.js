@@ -84,5 +84,5 @@ export function roomy(low, high, log) {
   return [low, high];
 }
 
-// Whether positive numbers span so much that a logarithmic axis suits.
-export const spread = (values) => Math.min(...values) > 0 && Math.max(...values) / Math.min(...values) > 50;
+// Whether the axis of these values is logarithmic: as the sweep's file has the range; of others, where positive ones span a lot.
+export const logarithmic = (values, given) => Math.min(...values) > 0 && (given ?? Math.max(...values) / Math.min(...values) > 50);

@@ -12,8 +12,8 @@ const RIGHT = 14, TOP = 10, BOTTOM = 42, REACH = 22;
 // An axis of a parameter: numbers in order, on a logarithmic scale where that suits; else names, each by itself.
 export class Axis {
   // values: the few that there are, which the axis then names.
-  constructor(title, { low, high, log = false, names = null, values = null }) {
-    Object.assign(this, { title, low, high, log, names, values });
+  constructor(title, { low, high, log = false, names = null, values = null, whole = false }) {
+    Object.assign(this, { title, low, high, log, names, values, whole });
   }
 
   over(from, to) {
@@ -24,7 +24,7 @@ export class Axis {
 
   marks(made, wanted) {
     if (this.names) return made.marks();
-    return this.values ? this.values.map((v) => ({ at: made.at(v), text: number(v) })) : marks(made, wanted);
+    return this.values ? this.values.map((v) => ({ at: made.at(v), text: number(v) })) : marks(made, this.whole ? Math.min(wanted, this.high - this.low) : wanted);
   }
 }
 

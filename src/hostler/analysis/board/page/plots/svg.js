@@ -27,8 +27,10 @@ export function tones(element = document.documentElement) {
   return { ink: tone("--ink"), muted: tone("--muted"), line: tone("--line"), soft: tone("--soft"), card: tone("--card"), accent: tone("--accent"), sans: tone("--sans") };
 }
 
-// Cuts a text to about so many pixels of small print.
+// Cuts a text to about so many pixels of small print, in its middle: long names differ at their ends.
 export function cut(text, pixels, each = 6.6) {
-  const most = Math.max(2, Math.floor(pixels / each));
-  return text.length <= most ? text : `${text.slice(0, most - 1)}…`;
+  const most = Math.max(2, Math.floor(pixels / each)), letters = [...text];
+  if (letters.length <= most) return text;
+  const tail = Math.floor((most - 1) / 2);
+  return `${letters.slice(0, most - 1 - tail).join("")}…${tail ? letters.slice(-tail).join("") : ""}`;
 }

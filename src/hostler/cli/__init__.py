@@ -1,6 +1,8 @@
 """The command line: options of verbs in `<heading>/verbs.py`, the body of each verb in a file of its own.
 
-main.py        the entry point: finds the verb, turns errors into one line and an exit code
+entry.py       the entry point: answers `hostler --help`, leaves everything else to main.py
+main.py        finds the verb, turns errors into one line and an exit code
+overview.py    the table of verbs, and the text of `hostler --help`
 here.py        project and store of the current folder
 options.py     options that several verbs share; imports the module of a verb and calls it
 completing.py  names that a shell completes

@@ -20,15 +20,17 @@ FLEETS = frozenset({"on", "fleet", "host"})
 
 def teach(verb: str, command: click.Command) -> None:
     """The parameters of a verb, by their names, each with what it can be."""
-    for one in command.params:
-        if isinstance(one.type, (click.Path, click.Choice)):
+    for param in command.params:
+        if isinstance(param.type, (click.Path, click.Choice)):
             continue
-        if one.name in FLEETS:
-            one.type = _Fleets()
-        elif verb == "tag" or (one.name in NAMES and (isinstance(one, click.Argument) or one.name == "like")):
-            one.type = _SweepName()
-        elif one.name == "words":
-            one.type = click.Path()
+        if param.name in FLEETS:
+            param.type = _Fleets()
+        elif verb == "tag" or (
+            param.name in NAMES and (isinstance(param, click.Argument) or param.name == "like")
+        ):
+            param.type = _SweepName()
+        elif param.name == "words":
+            param.type = click.Path()
 
 
 class _SweepName(StringParamType):

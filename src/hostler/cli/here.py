@@ -10,8 +10,9 @@ import click
 
 from hostler import env
 from hostler.errors import MissingError
+from hostler.records.packs import packed_store
 from hostler.spec.project import Project, default_project, find_project
-from hostler.store import Store, registry
+from hostler.store import Store
 
 
 @lru_cache
@@ -32,7 +33,7 @@ def store_url(given: str | None, of: Project | None = None) -> str:
 
 def open_at(url: str) -> Store:
     """The store, once it has what dead scripts left for it on this machine."""
-    store = registry.open_at(url)
+    store = packed_store.open_at(url)
     deliver_left(store)
     return store
 
@@ -49,9 +50,14 @@ def deliver_left(store: Store, say: Callable[[str], None] | None = None) -> None
 
 def open_here(given: str | None) -> Store:
     """The store for a verb that reads or steers runs. One that is named with `--store` must be there."""
-    store = open_at(store_url(given))
+    url = store_url(given)
+    store = open_at(url)
     if given:
         _check_there(store)
+    elif project.cache_info().currsize and (age := project().pack):  # read already, to find the store
+        from hostler.records.packs import due  # most projects have no such key
+
+        due.begin(url, age)
     return store
 
 

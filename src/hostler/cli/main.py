@@ -1,84 +1,21 @@
-"""The entry point: finds the verb, turns errors into one line and an exit code.
-
-The table of verbs is here so that `hostler --help` imports none of them.
-"""
+"""The command: finds the verb, turns errors into one line and an exit code."""
 
 from __future__ import annotations
 
-import gc
 import io
 import os
 import signal
 import sys
 from importlib import import_module
 from keyword import iskeyword
-from pathlib import Path
 
 import click
 
 from hostler import __version__, env, terminal
+from hostler.cli import overview
+from hostler.cli.overview import ALIASES, GROUPS, VERBS
 from hostler.errors import HostlerError
 
-# verb → what it does; its options are in hostler.cli.<heading>.verbs
-VERBS = {
-    "run": "Run a script, here or on a fleet; the same command twice continues.",
-    "sweep": "Run every configuration of a file; the same file again runs what is new.",
-    "ui": "Open a dashboard of the store in the browser: live, with stop and retry.",
-    "report": "Write a sweep as one HTML page: plots, table, errors, the best runs.",
-    "plot": "Plot runs as PNG, SVG or HTML.",
-    "plan": "Show how many runs a sweep file has, and which are new, done or running.",
-    "scout": "Measure a sweep's first runs on several fleets, and say which is cheapest.",
-    "simulate": "Estimate a sweep's cost and time before anything is spent.",
-    "cost": "Show what runs, sweeps and fleets have cost, and what is left of a budget.",
-    "best": "Show the best run of a sweep, and how to get it.",
-    "parallel": "Change how many runs of a sweep may run at once, while it runs.",
-    "init": "Write hostler.yaml, a sweep file, setup.sh and a README into a folder.",
-    "status": "List runs: running, waiting, ended (also: ps).",
-    "show": "Show everything about one run.",
-    "logs": "Print a run's output; -f follows.",
-    "attach": "Follow a run as if it had been started here.",
-    "wait": "Wait until runs have ended; 0 only if all are done.",
-    "stop": "Save and end runs.",
-    "pause": "Save and set runs aside; resume continues them.",
-    "resume": "Continue stopped or paused runs.",
-    "retry": "Try failed, diverged or lost runs again, with today's code.",
-    "errors": "Show failures, grouped by kind, with tracebacks.",
-    "diff": "Compare two runs: parameters, code, packages, results.",
-    "tag": "Give runs tags, or take them away.",
-    "rm": "Put runs in the trash, after asking.",
-    "pull": "Bring a run's checkpoint and outputs here.",
-    "push": "Push a run's weights, with a model card, to a hub, a bucket or a folder.",
-    "df": "Write all runs as one table: CSV or Parquet.",
-    "metrics": "Read metrics from the stored output of runs that have ended.",
-    "mcp": "Serve an assistant (Model Context Protocol): sweeps, runs, logs, plans; actions only if allowed.",
-    "export": "Copy past runs to TensorBoard, W&B, MLflow or Comet, never twice.",
-    "archive": "Keep the best N models over all sweeps, with weights, curves and provenance.",
-    "gc": "Remove checkpoints that nobody needs, after showing what and how much.",
-    "import": "Convert a folder, search or machine file of another tool into hostler's.",
-    "ssh": "Open a shell or run a command on a machine of a fleet; -L forwards its ports.",
-    "sync": "Keep a copy of this project on a machine, while you edit.",
-    "notebook": "Open Jupyter on a machine of a fleet, reachable from this one alone.",
-    "image": "Build, list and delete images with a project's packages, for VMs and containers.",
-    "prices": "Show the price table that costs are counted with; `prices update` brings a newer one.",
-    "up": "Start a fleet's workers for what waits, on machines that have none.",
-    "down": "End a fleet's workers, and show that none is left.",
-    "doctor": "Check store, machine, tools and keys; each line says what to do.",
-    "drill": "Kill a script at random moments; tell whether it resumes exactly, or what it does not save.",
-    "train": "Train a model from a config file: the trainer, with exact resume.",
-    "worker": "Take runs from a store until nothing is left.",
-    "demo": "Run six small runs here and kill a worker on the way; `demo gce` on an emulated Google.",
-    "completion": "Print the completion script for bash, zsh or fish.",
-}
-GROUPS = {  # how --help shows them; each heading is a folder
-    "Begin": ("init", "demo", "doctor", "import", "completion"),
-    "Run": ("run", "sweep", "plan", "scout", "simulate", "train", "drill"),
-    "Look": ("status", "show", "logs", "attach", "wait", "errors", "best", "diff", "cost"),
-    "See": ("ui", "report", "plot", "df", "metrics", "export", "mcp"),
-    "Steer": ("stop", "pause", "resume", "retry", "parallel", "tag", "rm"),
-    "Keep": ("pull", "push", "archive", "gc"),
-    "Machines": ("up", "down", "ssh", "sync", "notebook", "image", "prices", "worker"),
-}
-ALIASES = {"ps": "status"}
 HELP = getattr(click.exceptions, "NoArgsIsHelpError", ())  # what newer clicks raise to show --help
 
 
@@ -133,15 +70,8 @@ class Verbs(click.Group):
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             return 0
 
-    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """List the verbs by what a person is about to do."""
-        named = {verb for verbs in GROUPS.values() for verb in verbs}
-        rest = tuple(verb for verb in VERBS if verb not in named)
-        for title, verbs in {**GROUPS, "More": rest}.items():
-            rows = [(verb, VERBS[verb]) for verb in verbs if verb in VERBS]
-            if rows:
-                with formatter.section(title):
-                    formatter.write_dl(rows, col_spacing=13 - max(len(verb) for verb, _ in rows))
+    def get_help(self, ctx: click.Context) -> str:
+        return overview.text()
 
 
 @click.command(
@@ -151,19 +81,11 @@ class Verbs(click.Group):
     invoke_without_command=True,
     no_args_is_help=True,
 )
-@click.option("--version", is_flag=True, help="Show the version and exit; --json for programs.")
+@click.option("--version", is_flag=True)
 @click.option("--json", "as_json", is_flag=True, hidden=True)
 @click.pass_context
 def cli(ctx: click.Context, version: bool, as_json: bool) -> None:
-    """Runs a training script once or ten thousand times, and never loses a run.
-
-    \b
-    hostler run train.py --lr 0.1     run it; parameters are the script's own
-    hostler sweep sweep.yaml          run every configuration of a file
-    hostler status                    what runs, what ended
-    hostler logs -f NAME              what it prints
-    hostler VERB --help               every option
-    """
+    """The verbs, and what may be typed before one; `overview.py` has the words about them."""
     if version:
         click.echo(_version(as_json))
         ctx.exit()
@@ -184,7 +106,6 @@ def _version(as_json: bool) -> str:
 
 
 def main() -> None:
-    gc.set_threshold(50_000, 20, 20)  # rows of ten thousand runs are no garbage: looking costs a quarter
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")  # names of files may be no text
@@ -219,6 +140,8 @@ def _main() -> int:
 
 
 def _homeless() -> bool:
+    from pathlib import Path  # takes longer than all else that a verb's --help imports, but click
+
     try:
         Path.cwd()
     except FileNotFoundError:
@@ -228,6 +151,8 @@ def _homeless() -> bool:
 
 def _unhoused() -> bool:
     """Whether the user has no home folder, as in containers."""
+    from pathlib import Path
+
     try:
         Path.home()
     except RuntimeError:

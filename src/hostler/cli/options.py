@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from importlib import import_module
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
 from hostler.spec.states import COUNTED
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 ANY = "any"  # of `--only`: all runs that count, whatever was chosen before
 
@@ -20,6 +24,15 @@ def perform(module: str, given: dict[str, Any], function: str = "command") -> in
     that `--help` loads none of it."""
     code: int = getattr(import_module(module), function)(**given)
     return code
+
+
+class FilePath(click.Path):
+    """A path that the verb gets as a `pathlib.Path`: that is imported when one was typed, not by `--help`."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Path:
+        from pathlib import Path
+
+        return Path(os.fsdecode(super().convert(value, param, ctx)))
 
 
 def store_option(function: F) -> F:

@@ -36,6 +36,9 @@ VERBS = {
     "errors": ["errors"],
     "best": ["best", "grid"],
     "cost": ["cost"],
+    "cost --explain": ["cost", "--explain"],
+    "metrics": ["metrics", "grid", "--pattern", r"from (?P<number>\d)"],
+    "push": ["push", "grid/0", "pushed", "-y"],
     "df": ["df"],
     "wait": ["wait", "grid/0"],
     "diff": ["diff", "grid/0", "grid/2"],
@@ -105,6 +108,7 @@ BAD: dict[str, tuple[str, bytes]] = {
     "deep fragment": ("runs/0000001-grid-*/metrics/*", b"HSTM" + struct.pack("<HI", 1, len(DEEP)) + DEEP),
     "deep heartbeat": ("alive/w-1.json", DEEP),
     "odd heartbeat": ("alive/w-1.json", encode({"runs": {"x": 7}, "only": 3})),
+    "odd room": ("alive/w-1.json", encode({"runs": {}, "room": {"gpus": 1, "gpu_memory": "much"}})),
     "deep environment": ("runs/0000001-grid-*/env/000001.json", DEEP),
     "deep tracker": ("runs/0000001-grid-*/trackers/000001/wandb.json", DEEP),
     "deep tag": ("sweeps/grid/tags/*.json", DEEP),
@@ -230,15 +234,27 @@ def _damage(store: Path, name: str) -> str:
 
 # Verbs that come upon the object, and so name it.
 NAMED = {
-    "deep end": ["status", "status --sweeps", "show", "logs", "errors", "best", "df", "archive"],
+    "deep end": [
+        "cost --explain",
+        "metrics",
+        "status",
+        "status --sweeps",
+        "show",
+        "logs",
+        "errors",
+        "best",
+        "df",
+        "archive",
+    ],
     "deep claim": ["status", "df"],
     "wide segment": ["status", "df"],
     "long commit": [],
     "odd commit": ["show"],
     "odd outputs": ["show"],
-    "cut fragment": ["show", "df"],
-    "deep fragment": ["show", "df"],
+    "cut fragment": ["show", "df", "metrics"],
+    "deep fragment": ["show", "df", "metrics"],
     "deep heartbeat": ["status"],
+    "odd room": ["status"],
     "deep environment": ["show"],
     "deep tag": ["status", "df"],
     "deep launch": ["status", "cost"],
@@ -298,3 +314,11 @@ def test_segment_that_claims_many_rows_takes_no_memory(store: Path) -> None:
     finally:
         tracemalloc.stop()
     assert answer.exit_code == 0 and answer.stderr.count("segments/000001") == 1
+
+
+def test_sweep_whose_runs_come_of_no_file_is_not_planned_on(store: Path, tmp_path: Path) -> None:
+    (tmp_path / "grid.yaml").write_text(
+        "command: python train.py\nparameters: {lr: [1, 2]}\nmetric: accuracy\n"
+    )
+    answer = _type(store, "plan", str(tmp_path / "grid.yaml"))
+    assert "exists already, as a run and not as a sweep" in _said(answer)

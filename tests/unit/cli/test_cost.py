@@ -82,3 +82,19 @@ def test_resume_hint_after_a_cap_names_the_last_fleet(store: FolderStore) -> Non
     launches.begin(store, Generation("burst", 1, "x", 1, 3.6, later, None, ("s",)))
     assert status.resuming(store, "s") == "hostler resume --on burst s"
     assert status.resuming(store, "other") == "hostler resume other"
+
+
+@pytest.mark.parametrize("workers", [10**12, 0, -5])
+def test_launch_of_absurd_size_is_not_simulated(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, store: FolderStore, workers: int
+) -> None:
+    """Memory is taken for each worker of a simulation."""
+    (tmp_path / "hostler.yaml").write_text(
+        "command: x\nfleets: {big: {backend: local, workers: 2, price: 1}}\n"
+    )
+    monkeypatch.chdir(tmp_path)
+    launches.begin(store, Generation("big", 1, "big", workers, 1.0, sweeps=("s",)))
+    launches.note(store, "big", 1, Stay("w", 1000, over=True, final=True))
+    answer = CliRunner().invoke(declared("cost"), ["--store", str(store.url), "--explain"])
+    assert answer.exit_code == 0, answer.exception
+    assert f"big/1: nothing is simulated: {workers:,} workers" in answer.stderr

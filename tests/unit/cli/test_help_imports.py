@@ -27,7 +27,13 @@ def test_verb_that_imports_more_is_named(tmp_path: Path, module: str) -> None:
     checked = _checked(copy)
     assert checked.returncode == 1, checked.stderr
     assert f"hostler gc --help imports {module}" in checked.stdout.splitlines()
-    assert {line.split()[1] for line in checked.stdout.splitlines()} == {"pull", "push", "archive", "gc"}
+    assert {line.split()[1] for line in checked.stdout.splitlines()} == {
+        "pull",
+        "push",
+        "archive",
+        "gc",
+        "pack",
+    }
 
 
 def _checked(source: Path) -> subprocess.CompletedProcess[str]:

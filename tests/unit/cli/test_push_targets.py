@@ -9,7 +9,7 @@ import pytest
 from hostler.cli.hubs.card import without_home
 from hostler.cli.hubs.targets import _Bucket, target
 from hostler.cli.keep.push import _replaced
-from hostler.errors import StoreError, UsageError
+from hostler.errors import MachineError, StoreError, UsageError
 from hostler.store.memory import shared_memory
 
 
@@ -95,3 +95,14 @@ def test_bucket_is_asked_and_not_written_before_anything_is_fetched() -> None:
     with pytest.raises(StoreError, match="no right to list"):
         place.check()
     assert seen == ["list"]
+
+
+def test_longest_name_of_a_file_arrives_and_nothing_beside_it(tmp_path: Path) -> None:
+    (tmp_path / "made").mkdir()
+    for name in ("x" * 255, "taken"):
+        (tmp_path / "made" / name).write_text("weights")
+    (tmp_path / "there" / "taken").mkdir(parents=True)
+    place = target(str(tmp_path / "there"), public=False)
+    with pytest.raises(MachineError, match="taken"):
+        place.push(tmp_path / "made", ["x" * 255, "taken"], "")
+    assert sorted(path.name for path in (tmp_path / "there").iterdir()) == ["taken", "x" * 255]

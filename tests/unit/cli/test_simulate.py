@@ -93,6 +93,14 @@ def test_without_preemption_the_time_is_that_of_the_rounds(typed: Type) -> None:
     assert one["seconds"]["low"] < 10 * 3600 < one["seconds"]["high"]
 
 
+def test_checkpoints_made_often_are_assumed_to_be_quick(typed: Type) -> None:
+    words = ("grid.yaml", "--on", "lab", "--run-time", "1h", "--seeds", "20", "--checkpoint")
+    assert "a checkpoint holds the training up for 100ms (--save)" in typed(*words, "6s").output
+    assert "a checkpoint holds the training up for 5s (--save)" in typed(*words, "5m").output
+    one = results(typed(*words, "6s", "--json"))["lab 6"]
+    assert one["seconds"]["mean"] == pytest.approx(10 * 3600, rel=0.05)
+
+
 def test_a_cap_is_kept_and_what_it_leaves_is_said(typed: Type) -> None:
     done = typed("grid.yaml", "--on", "capped", "--run-time", "2h", "--seeds", "20")
     assert "time or money runs out before the work is done in 20 of 20" in done.output

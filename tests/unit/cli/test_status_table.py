@@ -8,15 +8,16 @@ import sys
 from dataclasses import replace
 from pathlib import Path
 
+import click
 import pytest
 from click.testing import CliRunner
 
 from cli_world import SOURCE
 from hostler.cli.look.status import attention
 from hostler.cli.main import cli
-from hostler.cli.terminal import run_columns
+from hostler.cli.terminal import run_columns, screen
 from hostler.cli.terminal.run_columns import Column, Times, at_point
-from hostler.cli.terminal.table import drawn
+from hostler.cli.terminal.table import drawn, left_out, on_screen
 from hostler.errors import UsageError
 from hostler.records.rows import Row
 from hostler.records.series.points import Point
@@ -187,6 +188,40 @@ def test_narrow_terminal_leaves_out_whole_columns_and_names_them() -> None:
     assert [column.title for column in kept] == ["NAME", "lr"] and out == ["HOST"]
     assert run_columns.fitting(columns, 5)[1] == ["lr", "HOST"]
     assert run_columns.fitting(columns, 100)[1] == []
+
+
+def test_columns_left_out_are_all_named_in_lines_that_fit() -> None:
+    titles = [f"model.layers.{n}.dropout" for n in range(14)]
+    for room in (40, 60, 80, 125):
+        lines = left_out(titles, room)
+        assert max(map(len, lines)) <= room
+        named = " ".join(line.strip() for line in lines)
+        assert named == f"left out at {room} columns: {', '.join(titles)} (--columns chooses)"
+
+
+def test_watched_table_with_many_columns_stays_on_the_screen() -> None:
+    wide = [
+        replace(ROW, name=f"grid/{n}", id=str(n), params={f"model.layers.{k}.dropout": n for k in range(14)})
+        for n in range(30)
+    ]
+    lines = on_screen(wide, os.terminal_size((80, 24)))
+    assert len(lines) == 23 and "model.layers.13.dropout, STEP, TIME" in lines[-1]
+
+
+def test_long_names_of_runs_keep_their_numbers() -> None:
+    found = [replace(ROW, name=f"{'a-long-name-' * 9}/{n}", id=str(n)) for n in (3, 31)]
+    lines = drawn(found, 60)
+    assert [line.split()[0][-3:] for line in lines[1:3]] == ["-/3", "/31"]
+    assert max(len(click.unstyle(line)) for line in lines) <= 60
+
+
+def test_long_lines_are_broken_at_spaces_and_lose_nothing() -> None:
+    line = "  best s/31 accuracy=0.3 (last, step 3) (lr=0.3 width=3)"
+    for room in (24, 30, 50):
+        shown = screen.wrapped(line, room, "    ")
+        assert max(map(len, shown)) <= room and shown[0].startswith("  best")
+        assert " ".join(" ".join(shown).split()) == line.strip()
+    assert screen.wrapped("x" * 50, 9, "  ") == ["xxxx…xxxx"]
 
 
 def test_each_sweep_of_several_has_its_own_table() -> None:

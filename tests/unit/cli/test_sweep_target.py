@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
-from datetime import datetime, timedelta
+from datetime import datetime, timedelta, timezone
 from pathlib import Path
 
 import pytest
@@ -166,3 +166,8 @@ def test_deadline_a_minute_ago_has_passed() -> None:
     past = (NOW - timedelta(minutes=1)).strftime("today %H:%M")
     with pytest.raises(UsageError, match="1m ago"):
         wishes.sweep_target(past, None, now=NOW)
+
+
+def test_moment_of_another_zone_is_shown_by_this_clock() -> None:
+    wish = wishes.sweep_target("2026-11-18 20:00 UTC", None, now=NOW.astimezone(timezone(timedelta(hours=2))))
+    assert wish is not None and wish.words == "by Wed 22:00"

@@ -62,7 +62,7 @@ class Tool:
     def schema(self) -> dict[str, Any]:
         return {
             "type": "object",
-            "properties": {name: one.schema() for name, one in self.arguments.items()},
+            "properties": {name: argument.schema() for name, argument in self.arguments.items()},
             "required": [name for name, one in self.arguments.items() if one.required],
             "additionalProperties": False,
         }
@@ -73,11 +73,11 @@ class Tool:
             if name not in self.arguments:
                 hint = did_you_mean(name, self.arguments, f"known: {', '.join(self.arguments) or 'none'}")
                 raise UsageError(f"{self.name} has no argument {name!r}", hint=hint)
-        for name, one in self.arguments.items():
+        for name, argument in self.arguments.items():
             if name in given:
-                _check(f"{self.name}: {name}", one, given[name])
-            elif one.required:
-                raise UsageError(f"{self.name} needs the argument {name!r}", hint=one.about)
+                _check(f"{self.name}: {name}", argument, given[name])
+            elif argument.required:
+                raise UsageError(f"{self.name} needs the argument {name!r}", hint=argument.about)
         files = {name for name, one in self.arguments.items() if one.kind == "file" and name in given}
         return {name: _inside(root, value) if name in files else value for name, value in given.items()}
 
@@ -121,14 +121,14 @@ def _inside(root: Path, name: str) -> str:
 
 def _options(given: Given, **names: str) -> list[str]:
     """Arguments as options of a verb, each with its value behind `=`."""
-    found = []
+    options = []
     for name, option in names.items():
         value = given.get(name)
         if isinstance(value, bool):
-            found += [option] if value else []
+            options += [option] if value else []
         elif value is not None:
-            found += [f"{option}={part}" for part in (value if isinstance(value, list) else [value])]
-    return found
+            options += [f"{option}={part}" for part in (value if isinstance(value, list) else [value])]
+    return options
 
 
 def _names(given: Given) -> list[str]:

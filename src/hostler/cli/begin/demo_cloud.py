@@ -95,7 +95,7 @@ class _Story:
 
     def report(self) -> int:
         done = [row for row in self._rows() if row.state == DONE]
-        seconds = sum(one.seconds for one in self.cloud.usage() if one.kind == "machine")
+        seconds = sum(usage.seconds for usage in self.cloud.usage() if usage.kind == "machine")
         click.echo(
             f"The platform's own count: {seconds / SCALE:.0f} seconds of VMs, and nothing left of them:"
         )

@@ -32,16 +32,16 @@ WIDTH = 10  # of what a line is about; a longer one, such as a host's name, has 
 
 def command(remove: bool, yes: bool, store_url: str | None, as_json: bool) -> int:
     """Check store, machine, tools, credentials, versions, and the machines of fleets."""
-    found = []
+    checks = []
     for check in _checks(store_url, remove=remove, yes=yes):
-        if check in found:  # a fleet and its cloud have the same trouble
+        if check in checks:  # a fleet and its cloud have the same trouble
             continue
-        found.append(check)
+        checks.append(check)
         if not as_json:
             click.echo("\n".join(lines(check, _columns())))
     if as_json:
-        output.print_json([asdict(check) for check in found])
-    return int(any(check.level == BAD for check in found))
+        output.print_json([asdict(check) for check in checks])
+    return int(any(check.level == BAD for check in checks))
 
 
 def lines(check: Check, columns: int | None = None) -> list[str]:
@@ -67,8 +67,8 @@ def _columns() -> int | None:
 
 
 def _checks(store_url: str | None, *, remove: bool, yes: bool) -> Iterator[Check]:
-    project, said = this_machine.project_file(Path.cwd())
-    yield said
+    project, check = this_machine.project_file(Path.cwd())
+    yield check
     url = store_url or env.store_url() or (project.store if project else default_store(Path.cwd()))
     yield from _at_once(_of_machine(project, url))
     yield from stores.store(url, min(settings.timing().retry, STORE))

@@ -25,8 +25,8 @@ def wanted(names: Sequence[str]) -> list[Section]:
 
 def offered() -> list[Section]:
     """Sections of the platforms that this machine can use."""
-    found = {name: discovered(name) for name in BACKENDS}
-    return [section(name, one) for name, one in found.items() if one]
+    discoveries = {name: discovered(name) for name in BACKENDS}
+    return [section(name, discovery) for name, discovery in discoveries.items() if discovery]
 
 
 def block(sections: Sequence[Section], *, active: bool) -> str:
@@ -62,9 +62,9 @@ def added(text: str, new: Section) -> str | None:
 
 def add(path: Path, sections: Sequence[Section]) -> list[Section]:
     """Add fleets to a file; returns those that a person must add. A fleet of that name is refused."""
-    there = load_project(path).fleets
+    fleets = load_project(path).fleets
     for one in sections:
-        if one.fleet in there:
+        if one.fleet in fleets:
             raise UsageError(
                 f"{path.name} already has a fleet named {one.fleet}", hint="edit it, or rename it first"
             )

@@ -33,21 +33,23 @@ def command(file: Path, to: str | None, store_url: str | None, yes: bool, as_jso
     folder = find(file) if file.is_dir() else None
     if folder is not None and (to is None or (to != "-" and Path(to).suffix not in SUFFIXES)):
         return _project(folder, Path(to) if to else Path(), store_url or "", yes=yes, as_json=as_json)
-    found = [imported(path) for path in _files(folder or file)]
+    importeds = [imported(path) for path in _files(folder or file)]
     if to is None or to == "-":
-        found = [part for one in found for part in with_sweep(one)]
-    if to is not None and len(found) > 1 and to != "-":
-        raise UsageError(f"{file} has {len(found)} files to import", hint="name one of them, or leave TO out")
-    places = [_target(one, to) for one in found]  # before anything is written: that changes the answer
-    targets = {path: one.text for one, path in zip(found, places, strict=True) if path}
+        importeds = [part for one in importeds for part in with_sweep(one)]
+    if to is not None and len(importeds) > 1 and to != "-":
+        raise UsageError(
+            f"{file} has {len(importeds)} files to import", hint="name one of them, or leave TO out"
+        )
+    places = [_target(one, to) for one in importeds]  # before anything is written: that changes the answer
+    targets = {path: one.text for one, path in zip(importeds, places, strict=True) if path}
     if len(targets) < sum(path is not None for path in places):
-        names = ", ".join(one.file.name for one in found)
+        names = ", ".join(one.file.name for one in importeds)
         raise UsageError(
             f"{names} in {file}: two of them would become the same file here", hint="name one of them"
         )
-    written = write({**targets, **_kept_out(found, targets)}, yes=yes)
+    written = write({**targets, **_kept_out(importeds, targets)}, yes=yes)
     reports = [
-        _placed(one, path, to, written, as_json=as_json) for one, path in zip(found, places, strict=True)
+        _placed(one, path, to, written, as_json=as_json) for one, path in zip(importeds, places, strict=True)
     ]
     if as_json:
         output.print_json(reports[0] if len(reports) == 1 else reports)
@@ -78,10 +80,10 @@ def _files(path: Path) -> list[Path]:
     if not path.is_dir():
         return [path]
     candidates = sorted(one for one in path.iterdir() if one.suffix in SUFFIXES and one.name not in NAMES)
-    found = [one for one in candidates if known(one)]
-    if not found:
+    paths = [candidate for candidate in candidates if known(candidate)]
+    if not paths:
         raise MissingError(f"{path} has no file of a tool that hostler knows", hint="hostler import --help")
-    return found
+    return paths
 
 
 def _kept_out(found: list[Imported], targets: dict[Path, str]) -> dict[Path, str]:
@@ -178,10 +180,10 @@ def _keeps(path: Path, text: str) -> bool:
 
 def _agree(taken: list[Path], *, yes: bool) -> None:
     names = ", ".join(map(str, taken))
-    said = f"{names} {'is' if len(taken) == 1 else 'are'} there already"
-    refused = UsageError(said, "nothing was written; name another file, - for the screen, or -y to overwrite")
+    text = f"{names} {'is' if len(taken) == 1 else 'are'} there already"
+    refused = UsageError(text, "nothing was written; name another file, - for the screen, or -y to overwrite")
     try:
-        agreed = ask(f"{said}, with other content. Overwrite?", yes=yes)
+        agreed = ask(f"{text}, with other content. Overwrite?", yes=yes)
     except UsageError:
         raise refused from None
     if not agreed:
@@ -281,7 +283,7 @@ def _is_own(root: Path, name: str) -> bool:
     package = (root / name).parent
     if package.name not in ("clouDL", "GCP_AI") or not package.is_dir():
         return False
-    return any("hostler" not in _text(one) for one in package.glob("*.py") if one.stat().st_size)
+    return any("hostler" not in _text(path) for path in package.glob("*.py") if path.stat().st_size)
 
 
 def ignored(root: Path, hidden: Iterable[str]) -> dict[str, str]:

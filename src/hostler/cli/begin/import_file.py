@@ -61,15 +61,15 @@ def imported(path: Path) -> Imported:
 def _document(path: Path) -> tuple[Document, tuple[str, ...]]:
     """The document of a file that is of a tool we know, and a line for each other one."""
     every = read_documents(path)
-    able = [one for one in every if _is_known(one.value)]
+    able = [document for document in every if _is_known(document.value)]
     if len(able) > 1:
         raise UsageError(f"{path} has {len(able)} tasks", hint="put one into a file of its own")
     if len(every) < 2:
         return (every[0] if every else Document(str(path), None, {})), ()
     chosen = able[0] if able else every[0]
-    others = [one for one in every if one is not chosen]
+    others = [document for document in every if document is not chosen]
     return chosen, tuple(
-        f"the document of line {one.where().rpartition(':')[2]}: not carried over" for one in others
+        f"the document of line {document.where().rpartition(':')[2]}: not carried over" for document in others
     )
 
 
@@ -99,7 +99,7 @@ def known(path: Path) -> bool:
         text = _text(path) or ""
         return burst.is_it(text) or array_script.is_it(text)
     try:
-        return any(_is_known(one.value) for one in read_documents(path))
+        return any(_is_known(document.value) for document in read_documents(path))
     except SpecError:
         return False
 

@@ -32,9 +32,9 @@ def command(folder: Path, template: str | None, fleets: tuple[str, ...], yes: bo
     if folder.exists() and not folder.is_dir():
         raise UsageError(f"{folder} is a file", hint="name a folder")
     sections = fleet_sections.wanted(fleets)
-    there = next((folder / name for name in NAMES if (folder / name).exists()), None)
-    if sections and there:
-        return _add_fleets(there, sections, as_json)
+    path = next((folder / name for name in NAMES if (folder / name).exists()), None)
+    if sections and path:
+        return _add_fleets(path, sections, as_json)
     found = [] if sections else fleet_sections.offered()
     name = ask_text("Name", folder.name or "project", yes=yes)
     texts = _of_trainer(name, yes=yes) if template else _of_script(folder, name, yes=yes)
@@ -51,10 +51,12 @@ def command(folder: Path, template: str | None, fleets: tuple[str, ...], yes: bo
 def _add_fleets(path: Path, sections: list[Section], as_json: bool) -> int:
     """Add fleets to a project file that is there; print those that cannot be added without changing it."""
     left = fleet_sections.add(path, sections)
-    added = [one for one in sections if one not in left]
+    added = [section for section in sections if section not in left]
     if as_json:
-        by_hand = {one.fleet: one.text for one in left}
-        output.print_json({"file": str(path), "added": [one.fleet for one in added], "by_hand": by_hand})
+        by_hand = {section.fleet: section.text for section in left}
+        output.print_json(
+            {"file": str(path), "added": [section.fleet for section in added], "by_hand": by_hand}
+        )
         return 0
     for one in left:
         click.echo(f"put this below `fleets:` of {path}, which cannot be edited safely:\n\n{one.text}")
@@ -65,12 +67,14 @@ def _add_fleets(path: Path, sections: list[Section], as_json: bool) -> int:
 
 
 def _tell_fleets(sections: list[Section], store: str | None) -> None:
-    for one in sections:
-        click.echo(f"  fleet {one.fleet}" + (f", filled in from {one.found}" if one.found else ""))
-        if one.to_fill_in:
-            click.echo(f"    still to fill in: {', '.join(one.to_fill_in)}")
-        if is_folder(store or STORE) and not is_folder(one.store):
-            click.echo(f"    its workers do not reach a folder: set store: {one.store}, or one like it")
+    for section in sections:
+        click.echo(
+            f"  fleet {section.fleet}" + (f", filled in from {section.found}" if section.found else "")
+        )
+        if section.to_fill_in:
+            click.echo(f"    still to fill in: {', '.join(section.to_fill_in)}")
+        if is_folder(store or STORE) and not is_folder(section.store):
+            click.echo(f"    its workers do not reach a folder: set store: {section.store}, or one like it")
     click.echo("  hostler doctor checks them")
 
 
@@ -215,8 +219,8 @@ def _report(
                 "folder": str(folder),
                 "written": written,
                 "kept": kept,
-                "fleets": [one.fleet for one in sections],
-                "found": [one.fleet for one in found],
+                "fleets": [section.fleet for section in sections],
+                "found": [section.fleet for section in found],
             }
         )
         return

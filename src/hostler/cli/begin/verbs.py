@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import click
 
 from hostler.cli import options
-from hostler.cli.options import perform
+from hostler.cli.options import FilePath, perform
 
 HERE, GCE = "here", "gce"
 SHELLS = ("bash", "zsh", "fish")
 
 
 @click.command()
-@click.argument("folder", required=False, type=click.Path(path_type=Path), default=Path())
+@click.argument("folder", required=False, type=FilePath(), default=".")
 @click.option("--template", type=click.Choice(["trainer"]), help="Also write a working trainer to edit.")
 @click.option(
     "--fleet",
@@ -40,7 +39,7 @@ def init(**given: Any) -> int:
 @click.argument("where", type=click.Choice([HERE, GCE]), default=HERE)
 @click.option(
     "--folder",
-    type=click.Path(file_okay=False, path_type=Path),
+    type=FilePath(file_okay=False),
     help="Folder for the demo's project (default: .hostler-demo, for gce .hostler-demo-gce).",
 )
 def demo(**given: Any) -> int:
@@ -67,7 +66,7 @@ def doctor(**given: Any) -> int:
 
 
 @click.command()
-@click.argument("file", type=click.Path(path_type=Path))
+@click.argument("file", type=FilePath())
 @click.argument("to", required=False)
 @options.store_option
 @options.yes_option

@@ -81,8 +81,8 @@ def _by_hand(engine: Cloud, project: Project, found: Sequence[Thing]) -> Iterato
         if thing.ours and thing.by_hand and thing.fleet in fleets:
             fleet = fleets[thing.fleet]
             price = show_money(tariff.price(engine.completed(fleet), 1).worker)
-            said = f"{thing} is for hand work, {price} an hour, until it has been idle long enough"
-            yield Check(OK, fleet.name, said, f"hostler down {fleet.name} removes it")
+            text = f"{thing} is for hand work, {price} an hour, until it has been idle long enough"
+            yield Check(OK, fleet.name, text, f"hostler down {fleet.name} removes it")
 
 
 def _one(
@@ -101,8 +101,8 @@ def _one(
     own = sum(thing.ours for thing in found)
     yield from _by_hand(engine, project, found)
     if others := len(found) - own:
-        said = f"left alone: {counted(others, 'resource')} of project {project.name} in another store"
-        yield Check(OK, fleet.backend, said)
+        text = f"left alone: {counted(others, 'resource')} of project {project.name} in another store"
+        yield Check(OK, fleet.backend, text)
     if not left:
         yield Check(OK, fleet.backend, f"{counted(own, 'resource')} of this project, all of working fleets")
         return
@@ -116,18 +116,20 @@ def _one(
 
 def _builds(engine: Imager, fleet: Fleet, *, remove: bool, yes: bool) -> Iterator[Check]:
     """Leftovers of builds of images; a build whose time is over has ended."""
-    found = engine.leavings(fleet)
-    for one in found:
-        if one.over:
-            said = f"{one} was left behind by a build of {one.family}"
-            yield Check(WARN, "image", said, "hostler doctor --remove")
+    build_leftovers = engine.leavings(fleet)
+    for leftover in build_leftovers:
+        if leftover.over:
+            text = f"{leftover} was left behind by a build of {leftover.family}"
+            yield Check(WARN, "image", text, "hostler doctor --remove")
         else:
-            until = time.strftime("%H:%M", time.localtime(one.until))
+            until = time.strftime("%H:%M", time.localtime(leftover.until))
             yield Check(
-                OK, "image", f"{one}: {one.family} is being built; it counts as left behind from {until} on"
+                OK,
+                "image",
+                f"{leftover}: {leftover.family} is being built; it counts as left behind from {until} on",
             )
-    over = [one for one in found if one.over]
+    over = [build_leftover for build_leftover in build_leftovers if build_leftover.over]
     if over and remove and ask(f"Remove {counted(len(over), 'leftover')} of image builds?", yes=yes):
         engine.sweep_up(fleet, over)
-        again = [one for one in engine.leavings(fleet) if one.over]
+        again = [build_leftover for build_leftover in engine.leavings(fleet) if build_leftover.over]
         click.echo(f"hostler: {len(over) - len(again)} removed, {len(again)} still there", err=True)

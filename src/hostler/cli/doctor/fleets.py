@@ -56,9 +56,9 @@ def _reached(engine: Backend, fleet: Fleet, store: Store, up: list[MachineInfo])
     """host → why it cannot write to the store; those that have its folder need no other way."""
     wheels = ready.drivers(store, up)
     question = Question(store=store.url, variables=ready.variables(store), wheels=wheels)
-    found = engine.survey(fleet, question)
+    machine_infos = engine.survey(fleet, question)
     seeing = {machine.host for machine in up if machine.sees}
-    return {machine.host: machine.unreached for machine in found if machine.host not in seeing}
+    return {machine.host: machine.unreached for machine in machine_infos if machine.host not in seeing}
 
 
 def _machine(machine: MachineInfo, url: str, unreached: str) -> Check:

@@ -19,6 +19,7 @@ EXTRAS = {  # what people install by name, and for what; those for developers ar
     "wandb": "that tracker",
     "mlflow": "that tracker",
     "comet": "that tracker",
+    "trackio": "that tracker",
     "train": "hostler train",
     "vision": "its pictures",
     "hydra": "its multiruns on a fleet",

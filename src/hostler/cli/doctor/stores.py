@@ -16,11 +16,12 @@ from hostler.cli.terminal.hints import worker_command
 from hostler.cli.terminal.output import counts
 from hostler.errors import HostlerError
 from hostler.records.launch import serving
+from hostler.records.packs.packed_store import open_store
 from hostler.records.rows import Row, rows
 from hostler.records.sweep import sweeps
 from hostler.spec.states import QUEUED
 from hostler.spec.units import counted
-from hostler.store import Store, open_store
+from hostler.store import Store
 from hostler.store.registry import check, is_folder
 
 SLOW = 2.0  # seconds for a create, a read and a delete
@@ -29,17 +30,17 @@ BY_HAND = "start the script again: it goes on"
 
 def store(url: str, retry: float) -> Iterator[Check]:
     try:
-        found = open_store(url, retry=retry)
-        if is_folder(url) and not Path(found.url).exists():
-            yield _not_yet(Path(found.url))
-            yield disk("store", Path(found.url))
+        packed_store = open_store(url, retry=retry)
+        if is_folder(url) and not Path(packed_store.url).exists():
+            yield _not_yet(Path(packed_store.url))
+            yield disk("store", Path(packed_store.url))
             return
-        yield from _use(found)
-        here.deliver_left(found)
-        yield clock.of_store(found)
+        yield from _use(packed_store)
+        here.deliver_left(packed_store)
+        yield clock.of_store(packed_store)
         if is_folder(url):
-            yield disk("store", Path(found.url))
-        yield from _content(found)
+            yield disk("store", Path(packed_store.url))
+        yield from _content(packed_store)
     except HostlerError as error:
         yield Check(BAD, "store", error.message, error.hint or "fix its address, rights or network")
 
@@ -97,5 +98,5 @@ def _stuck(found: Store, kept: list[Row]) -> Iterator[Check]:
     served = {name for name in names if now.serves(name) or machine.starting(found.url, name)}
     count = sum(row.sweep not in served for row in queued)
     if count:
-        said = f"nobody works on {counted(count, 'queued run')}"
-        yield Check(WARN, "queue", said, worker_command(found))
+        text = f"nobody works on {counted(count, 'queued run')}"
+        yield Check(WARN, "queue", text, worker_command(found))

@@ -99,16 +99,16 @@ def _conda(project: Project | None) -> Check:
 
 
 def _gpus(project: Project | None) -> Iterator[Check]:
-    found = nvml.read()
-    for gpu in found.gpus:
+    snapshot = nvml.read()
+    for gpu in snapshot.gpus:
         use = f"{show_size(gpu.memory_used)} of {show_size(gpu.memory_total)} used"
-        yield Check(OK, "gpu", f"{gpu.index}: {gpu.name}, {use}, driver {found.driver}")
-    if found.gpus:
+        yield Check(OK, "gpu", f"{gpu.index}: {gpu.name}, {use}, driver {snapshot.driver}")
+    if snapshot.gpus:
         return
     asked = bool(project and (project.resources.gpus or project.resources.gpu_memory))
     usual = project.fleets.get(project.fleet or "") if project else None
     wanted = asked and (usual is None or usual.backend == registry.HERE)
-    detail = found.problem or "the driver shows no GPU"
+    detail = snapshot.problem or "the driver shows no GPU"
     todo = "runs ask for a GPU: use another machine, or resources.gpus: 0" if wanted else ""
     yield Check(WARN if wanted else NONE, "gpu", detail, todo)
 

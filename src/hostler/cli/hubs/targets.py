@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import shutil
+import sys
 from collections.abc import Collection
 from pathlib import Path
 from typing import Any, Protocol
@@ -96,18 +97,24 @@ class _Hub:
 
     def _asked(self, do: Any) -> Any:
         api = self._api()
-        import httpx  # huggingface_hub brings it
         from huggingface_hub.errors import HfHubHTTPError
 
         try:
             return do(api)
         except HfHubHTTPError as error:
             code = getattr(error.response, "status_code", None)
-            said = " ".join(str(getattr(error, "server_message", None) or error).split())[:200]
+            text = " ".join(str(getattr(error, "server_message", None) or error).split())[:200]
             hint = f"{LOGIN}, with the right to write" if code in (401, 403) else ""
-            raise StoreError(f"the hub refused {self.name}: {_without(said, api.token)}", hint=hint) from None
-        except httpx.HTTPError as error:
+            raise StoreError(f"the hub refused {self.name}: {_without(text, api.token)}", hint=hint) from None
+        except _silences() as error:
             raise StoreError(f"the hub did not answer: {_without(str(error), api.token)}") from None
+
+
+def _silences() -> tuple[type[Exception], ...]:
+    """Errors of a hub that does not answer: its client has asked by three libraries so far."""
+    known = {"httpx2": "HTTPError", "httpx": "HTTPError", "requests": "RequestException"}
+    loaded = [(sys.modules.get(name), error) for name, error in known.items()]
+    return (OSError, *(getattr(module, error) for module, error in loaded if module))
 
 
 def _without(text: str, token: str | None) -> str:
@@ -163,13 +170,19 @@ class _Folder:
 
     def push(self, folder: Path, names: Collection[str], message: str) -> str:
         """Each file arrives beside its place first."""
-        try:
-            for name in names:
-                place = self.path / name
-                place.parent.mkdir(parents=True, exist_ok=True)
-                beside = place.with_name(f".{place.name}.hostler-push")
-                shutil.copyfile(folder / name, beside)
-                os.replace(beside, place)
-        except OSError as error:
-            raise MachineError(f"{error.filename or self.path}: {error.strerror}") from error
+        for name in names:
+            try:
+                _arrive(folder / name, self.path / name)
+            except OSError as error:
+                raise MachineError(f"{self.path / name}: {error.strerror}") from error
         return str(self.path)
+
+
+def _arrive(source: Path, place: Path) -> None:
+    place.parent.mkdir(parents=True, exist_ok=True)
+    beside = place.with_name(f".hostler-push-{os.urandom(6).hex()}")  # a name may be as long as names can be
+    try:
+        shutil.copyfile(source, beside)
+        os.replace(beside, place)
+    finally:
+        beside.unlink(missing_ok=True)

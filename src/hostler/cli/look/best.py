@@ -152,7 +152,7 @@ def _group(row: Row, key: str) -> str:
 
 
 def _objective(store: Store, job: Job, metric: str | None, goal: str | None, of: str | None) -> Objective:
-    known = {one.name: one for one in job.looked_at}
+    known = {objective.name: objective for objective in job.looked_at}
     name = metric or job.metric
     if name is None:
         raise UsageError(

@@ -30,17 +30,20 @@ def command(
     """Print the cost of runs, sweeps and fleets so far."""
     store = here.open_here(store_url)
     say = output.saying()
-    found = costs.spends(store, settings.timing(), say)
-    fleets = [name for name in names if _is_fleet(store, name, found)]
+    spends = costs.spends(store, settings.timing(), say)
+    fleets = [name for name in names if _is_fleet(store, name, spends)]
     jobs = {job.name: at for job, at in (resolve.find(store, name) for name in names if name not in fleets)}
     chosen = list(jobs) if names else sweeps.names(store)
-    known = [one for name in chosen if (one := _sweep_cost(store, name, found, say))]
+    known = [cost for name in chosen if (cost := _sweep_cost(store, name, spends, say))]
     shown = [
-        one for one in found if not names or set(one.generation.sweeps) & set(chosen) or _is(one, fleets)
+        spend
+        for spend in spends
+        if not names or set(spend.generation.sweeps) & set(chosen) or _is(spend, fleets)
     ]
     runs = _runs(store, jobs, chosen, say, whole=with_runs or as_json)
     if as_json:
-        output.print_json({**_json(known, shown, runs), **(_purposes(store, shown, say) if explain else {})})
+        purposes = _purposes(store, shown, chosen, say) if explain else {}
+        output.print_json({**_json(known, shown, runs), **purposes})
         return 0
     for line in (*map(_sweep_line, known), *map(_fleet_line, shown), *map(_run_line, runs)):
         click.echo(line)
@@ -49,6 +52,8 @@ def command(
 
         click.echo("\n".join(cost_explained.lines(cost_explained.explained(store, shown, say))))
         click.echo("\n".join(cost_explained.saving_lines(cost_explained.advice(store, shown, say))))
+        for line in cost_explained.company(store, chosen).values():
+            click.echo(line)
     if not known and not shown and not runs:
         click.echo(
             "hostler: no fleet here has a price; set `price:`, the cost of one worker for an hour", err=True
@@ -56,14 +61,15 @@ def command(
     return 0
 
 
-def _purposes(store: Store, shown: Sequence[Spend], say: Say) -> dict[str, Any]:
+def _purposes(store: Store, shown: Sequence[Spend], chosen: Sequence[str], say: Say) -> dict[str, Any]:
     from hostler.cli.look import cost_explained  # with the backends
 
-    found = cost_explained.explained(store, shown, say)
+    explaineds = cost_explained.explained(store, shown, say)
     advice = cost_explained.advice(store, shown, say)
     return {
-        "explained": {one.name: cost_explained.as_json(one) for one in found},
-        "savings": {name: [vars(one) for one in changes] for name, changes in advice.items()},
+        "explained": {explained.name: cost_explained.as_json(explained) for explained in explaineds},
+        "savings": {name: [vars(change) for change in changes] for name, changes in advice.items()},
+        "company": cost_explained.company(store, chosen),
     }
 
 
@@ -79,7 +85,7 @@ def _sweep_cost(store: Store, name: str, found: Sequence[Spend], say: Say) -> Sw
 
 def _is_fleet(store: Store, name: str, found: Sequence[Spend]) -> bool:
     """Whether the name is a fleet or one of its launches, and not a sweep."""
-    return any(_is(one, [name]) for one in found) and name.partition("/")[0] not in sweeps.names(store)
+    return any(_is(spend, [name]) for spend in found) and name.partition("/")[0] not in sweeps.names(store)
 
 
 def _is(one: Spend, names: Sequence[str]) -> bool:
@@ -112,17 +118,17 @@ def _fleet_line(one: Spend) -> str:
     if gen.by_hand:
         return by_hand_line(one)
     idle = max(0.0, one.cost - one.used)
-    said = f"{gen.name}: {show_money(one.cost)} for {show_duration(round(one.hours * 3600))} of workers at "
-    said += f"{show_money(gen.price)} an hour (runs {show_money(one.used)}, idle {show_money(idle)})"
-    return f"{said}; {'over' if one.over else f'{one.working} of {gen.workers} workers are there'}"
+    text = f"{gen.name}: {show_money(one.cost)} for {show_duration(round(one.hours * 3600))} of workers at "
+    text += f"{show_money(gen.price)} an hour (runs {show_money(one.used)}, idle {show_money(idle)})"
+    return f"{text}; {'over' if one.over else f'{one.working} of {gen.workers} workers are there'}"
 
 
 def by_hand_line(one: Spend) -> str:
     """The line of a machine for hand work; for `status` too."""
     gen, lasted = one.generation, show_duration(round(one.hours * 3600))
-    said = f"{gen.name}: {show_money(one.cost)} for {lasted} of a machine for hand work at "
+    text = f"{gen.name}: {show_money(one.cost)} for {lasted} of a machine for hand work at "
     end = "over" if one.over else f"hostler down {gen.fleet} removes it"
-    return f"{said}{show_money(gen.price)} an hour; {end}"
+    return f"{text}{show_money(gen.price)} an hour; {end}"
 
 
 def _run_line(row: Row) -> str:
@@ -131,24 +137,24 @@ def _run_line(row: Row) -> str:
 
 def _json(known: Sequence[SweepCost], shown: Sequence[Spend], runs: Sequence[Row]) -> dict[str, Any]:
     return {
-        "sweeps": [vars(one) for one in known],
+        "sweeps": [vars(cost) for cost in known],
         "fleets": [
             {
-                "fleet": one.generation.fleet,
-                "generation": one.generation.number,
-                "sweeps": list(one.generation.sweeps),
-                "workers": one.generation.workers,
-                "price": one.generation.price,
-                "deadline": one.generation.deadline,
-                "reserved": dict(one.generation.reserved),
-                "worker_hours": round(one.hours, 6),
-                "cost": round(one.cost, 6),
-                "runs": round(one.used, 6),
-                "idle": round(max(0.0, one.cost - one.used), 6),
-                "over": one.over,
-                "by_hand": one.generation.by_hand,
+                "fleet": spend.generation.fleet,
+                "generation": spend.generation.number,
+                "sweeps": list(spend.generation.sweeps),
+                "workers": spend.generation.workers,
+                "price": spend.generation.price,
+                "deadline": spend.generation.deadline,
+                "reserved": dict(spend.generation.reserved),
+                "worker_hours": round(spend.hours, 6),
+                "cost": round(spend.cost, 6),
+                "runs": round(spend.used, 6),
+                "idle": round(max(0.0, spend.cost - spend.used), 6),
+                "over": spend.over,
+                "by_hand": spend.generation.by_hand,
             }
-            for one in shown
+            for spend in shown
         ],
         "runs": [{"run": row.id, "name": row.name, "state": row.state, "cost": row.cost} for row in runs],
     }

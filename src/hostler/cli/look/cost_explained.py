@@ -12,22 +12,23 @@ from hostler.backends.base import Timed
 from hostler.backends.registry import backend_of
 from hostler.cli import here
 from hostler.errors import HostlerError, UsageError
-from hostler.fleet.fleet_choice import owned
+from hostler.fleet.fleet_choice import of_launch, owned
 from hostler.frozen import dataclass
 from hostler.records.launch import breakdown
 from hostler.records.launch.breakdown import Breakdown
 from hostler.records.launch.launches import Generation
 from hostler.records.launch.settlement import Spend
 from hostler.records.run import heartbeats
-from hostler.records.sweep import measured_rates, sweeps
+from hostler.records.sweep import gpu_company, measured_rates, sweeps
 from hostler.spec.names import slug
-from hostler.spec.units import show_duration, show_money
+from hostler.spec.units import counted, show_duration, show_money
 from hostler.store import Store
 
 if TYPE_CHECKING:
     from hostler.simulate.savings import Saving
 
 SEEDS = 20  # simulations of each change
+MOST_WORKERS, MOST_RUNS = 10_000, 100_000  # of a launch that is simulated
 WORDS = {
     "training": "training",
     "booting": "booting, until a script runs",
@@ -52,12 +53,12 @@ def explained(store: Store, found: Sequence[Spend], say: Callable[[str], None]) 
     now, timing = heartbeats.readers_time(store), settings.timing()
     result = []
     for spend in found:
-        one = spend.generation
-        if one.by_hand:
+        generation = spend.generation
+        if generation.by_hand:
             continue
-        lives = _lives(store, one, now, say) if one.billed else {}
-        parts = breakdown.read(store, one, lives, now, timing)
-        result.append(Explained(one.name, parts, bool(lives)))
+        lives = _lives(store, generation, now, say) if generation.billed else {}
+        parts = breakdown.read(store, generation, lives, now, timing, say)
+        result.append(Explained(generation.name, parts, bool(lives)))
     return result
 
 
@@ -66,7 +67,7 @@ def _lives(
 ) -> Mapping[str, tuple[float, float]]:
     """As the platform remembers it; nothing where the fleet is not of this project, or nobody answers."""
     project = here.project()
-    fleet = next((fleet for name, fleet in project.fleets.items() if slug(name) == one.fleet), None)
+    fleet = of_launch(project, one.fleet)
     if fleet is None:
         return {}
     try:
@@ -85,37 +86,48 @@ def advice(store: Store, found: Sequence[Spend], say: Callable[[str], None]) -> 
     """Launch → the changes that would have saved most, simulated; none where too little is known of it."""
     result: dict[str, list[Saving]] = {}
     for spend in found:
-        one = spend.generation
-        if not one.by_hand and one.price:
+        generation = spend.generation
+        if not generation.by_hand and generation.price:
             try:
-                result[one.name] = _advice(store, one)
+                result[generation.name] = _advice(store, generation, spend.cost)
             except HostlerError as error:
-                say(f"{one.name}: nothing is simulated: {error.message}")
+                say(f"{generation.name}: nothing is simulated: {error.message}")
     return result
 
 
-def _advice(store: Store, one: Generation) -> list[Saving]:
+def _advice(store: Store, one: Generation, spent: float) -> list[Saving]:
     from hostler.fleet.launcher import sweep_launcher
     from hostler.records import project as projects
-    from hostler.simulate.savings import savings
+    from hostler.simulate.savings import of_part, savings
     from hostler.simulate.study import StudyOptions, study
 
     project = here.project()
-    own = next((name for name in project.fleets if slug(name) == one.fleet), None)
+    own = of_launch(project, one.fleet)
     if own is None or not one.sweeps:
         raise UsageError(f"hostler.yaml here has no fleet {one.fleet}, or it served no sweep")
     job = sweeps.load(store, one.sweeps[0])
+    if not 0 < one.workers <= MOST_WORKERS or job.count > MOST_RUNS:
+        size = f"{counted(one.workers, 'worker')} and {counted(job.count, 'run')}"
+        raise UsageError(f"{size} are more than can be simulated, or none")
     scouted = [name for name in project.fleets if measured_rates.read(store, job.name, name)]
-    launchers = [sweep_launcher(project, store.url, own, job.parallel)]
+    launchers = [sweep_launcher(project, store.url, own.name, job.parallel)]
     launchers[0] = replace(launchers[0], fleet=replace(launchers[0].fleet, workers=one.workers))
-    launchers += [sweep_launcher(project, store.url, name, job.parallel) for name in scouted if name != own]
+    launchers += [
+        sweep_launcher(project, store.url, name, job.parallel) for name in scouted if name != own.name
+    ]
     free = replace(job, budget=replace(job.budget, cost=None, hours=None))
     timing = projects.agreed(store, projects.timing_of(store.url))
     found = study(store, launchers, free, job.count, StudyOptions(seeds=SEEDS), timing, time.time())
     this, *others = found.settings
     if slug(this.scene.fleet) != one.fleet:
-        raise UsageError(f"fleet {own} cannot be simulated as hostler.yaml has it now")
-    return savings(this, others, found.sky, SEEDS)
+        raise UsageError(f"fleet {own.name} cannot be simulated as hostler.yaml has it now")
+    return of_part(savings(this, others, found.sky, SEEDS), spent)
+
+
+def company(store: Store, names: Sequence[str]) -> dict[str, str]:
+    """Sweep → the line that offers company on a GPU which its runs hardly use."""
+    companies = {name: gpu_company.of_sweep(store, name) for name in names}
+    return {name: f"{name}: {one.line}" for name, one in companies.items() if one}
 
 
 def saving_lines(found: Mapping[str, Sequence[Saving]]) -> Iterator[str]:
@@ -125,9 +137,11 @@ def saving_lines(found: Mapping[str, Sequence[Saving]]) -> Iterator[str]:
             if changes
             else f"{name}: nothing cheaper found"
         )
-        for one in changes:
-            later = f"{show_duration(round(abs(one.seconds)))} {'later' if one.seconds > 0 else 'sooner'}"
-            yield f"  {one.words}: {show_money(one.saves)} less ({100 * one.share:.0f} %), {later}"
+        for change in changes:
+            later = (
+                f"{show_duration(round(abs(change.seconds)))} {'later' if change.seconds > 0 else 'sooner'}"
+            )
+            yield f"  {change.words}: {show_money(change.saves)} less ({100 * change.share:.0f} %), {later}"
 
 
 def lines(found: Sequence[Explained]) -> Iterator[str]:

@@ -26,15 +26,15 @@ def command(
 ) -> int:
     """Show failures, grouped by kind and place, with a traceback of each."""
     store = here.open_here(store_url)
-    found = groups(list(failed(store, _rows(store, names), everything=everything)))
+    error_groups = groups(list(failed(store, _rows(store, names), everything=everything)))
     if as_json:
-        output.print_json([asdict(group) for group in found])
-    elif not found:
+        output.print_json([asdict(group) for group in error_groups])
+    elif not error_groups:
         click.echo(
             "no errors" + ("" if everything else "; --all also shows errors of attempts that were repeated")
         )
     else:
-        click.echo("\n\n".join("\n".join(_lines(group, verbose=verbose)) for group in found))
+        click.echo("\n\n".join("\n".join(_lines(group, verbose=verbose)) for group in error_groups))
     return 0
 
 

@@ -156,8 +156,8 @@ def _follow(shown: list[_Shown], looking: Looking) -> None:
         looking.look()
         ended = [one for one in open_ones if one.over()]
         came = [one.print_new() for one in open_ones]
-        if warn and not ended and (said := open_ones[0].deserted(any(came))):
-            click.echo(said, err=True)
+        if warn and not ended and (text := open_ones[0].deserted(any(came))):
+            click.echo(text, err=True)
             warn = False
         open_ones = [one for one in open_ones if one not in ended]
         wait = LOOK if any(came) else min(wait * 1.2, LOOK_MAX)

@@ -31,7 +31,11 @@ def lines(project: Project, store: Store, say: Callable[[str], None]) -> list[st
             continue
         try:
             listed = engine.list(fleet_of(project, name))
-            workers = [one for one in listed if one.alive or one.detail.startswith("failed")]
+            workers = [
+                worker_info
+                for worker_info in listed
+                if worker_info.alive or worker_info.detail.startswith("failed")
+            ]
         except HostlerError as error:
             found.append(f"{name}: {error.message}")
             continue
@@ -57,7 +61,7 @@ def summed_up(workers: Sequence[WorkerInfo], beating: int) -> str:
         counts[RUNS] -= silent
         counts[SILENT] = silent
     counts = +counts
-    parts = [f"{n} {'wait' if said.startswith('waits') else 'run' if said == RUNS else said}" +
-             (f": {said.removeprefix('waits: ')}" if said.startswith("waits") else "")
-             for said, n in sorted(counts.items())]  # fmt: skip
+    parts = [f"{n} {'wait' if text.startswith('waits') else 'run' if text == RUNS else text}" +
+             (f": {text.removeprefix('waits: ')}" if text.startswith("waits") else "")
+             for text, n in sorted(counts.items())]  # fmt: skip
     return ", ".join(parts)

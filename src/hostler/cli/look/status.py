@@ -102,7 +102,7 @@ def command(
 
 
 def _print_troubles(store: Store, found: list[Row], lines: Sequence[Summary]) -> None:
-    for line in (*_died(store, found), *_capped(store, found, {one.name for one in lines})):
+    for line in (*_died(store, found), *_capped(store, found, {summary.name for summary in lines})):
         click.echo(f"  → {line}", err=True)
     for line in (*_failures(found), *filter(None, [output.nan_line(found)])):
         click.echo(f"  {line}", err=True)
@@ -110,13 +110,13 @@ def _print_troubles(store: Store, found: list[Row], lines: Sequence[Summary]) ->
 
 def attention(found: Sequence[Row], lines: Sequence[Summary], *, waiting: bool) -> str:
     """The line about what needs a person, the last before the prompt; empty if nothing does. Pure."""
-    told = {one.name for one in lines}
+    told = {line.name for line in lines}
     totals, where, silent = Counter[str](), dict[str, None](), 0
-    for one in lines:
-        silent += one.silent
+    for summary in lines:
+        silent += summary.silent
         for state in NEEDY:
-            totals[state] += one.counts.get(state, 0)
-            where |= dict.fromkeys([one.name] if state == FAILED and one.counts.get(state) else [])
+            totals[state] += summary.counts.get(state, 0)
+            where |= dict.fromkeys([summary.name] if state == FAILED and summary.counts.get(state) else [])
     for row in found:
         if row.sweep not in told:
             silent += row.silent
@@ -129,14 +129,18 @@ def attention(found: Sequence[Row], lines: Sequence[Summary], *, waiting: bool) 
     parts += [f"{silent} without a sign of life"] if silent else []
     nan = sum(math.isnan(row.metrics.get(row.metric or "", 0.0)) for row in found)
     parts += [f"{nan} with NaN"] if nan else []
-    parts += [f"{one.name} is halted" for one in lines if one.halted][:1]
+    parts += [f"{line.name} is halted" for line in lines if line.halted][:1]
     parts += ["nobody works on what is queued"] if waiting else []
     return f"! needs attention: {', '.join(parts)}" if parts else ""
 
 
 def _lines(store: Store, chosen: list[str], say: Say, read: Mapping[str, Job] = _NONE) -> list[Summary]:
     """`read`: specs that have been read already."""
-    return [one for one in sweep_lines.summaries(store, chosen, say, read) if sweep_lines.has_line(one)]
+    return [
+        summary
+        for summary in sweep_lines.summaries(store, chosen, say, read)
+        if sweep_lines.has_line(summary)
+    ]
 
 
 def _newest_last(store: Store, names: Sequence[str]) -> list[str]:
@@ -158,13 +162,13 @@ def _named(store: Store, names: tuple[str, ...]) -> list[str]:
 
 def _by_hand(store: Store) -> list[str]:
     """Machines that work on nothing, and cost. What cannot be read was said with the sweeps' costs."""
-    found = costs.spends(store, settings.timing(), lambda line: None)
-    there = [one for one in found if one.generation.by_hand and not one.over]
+    spends = costs.spends(store, settings.timing(), lambda line: None)
+    there = [spend for spend in spends if spend.generation.by_hand and not spend.over]
     if not there:
         return []
     from hostler.cli.look.cost import by_hand_line  # another verb
 
-    return [by_hand_line(one) for one in there]
+    return [by_hand_line(spend) for spend in there]
 
 
 def _capped(store: Store, found: list[Row], told: Collection[str]) -> list[str]:
@@ -239,7 +243,7 @@ def _died(store: Store, found: list[Row]) -> list[str]:
 
 
 def _any_queued(found: list[Row], lines: list[Summary]) -> bool:
-    return any(row.counted == QUEUED for row in found) or any(one.counts.get(QUEUED) for one in lines)
+    return any(row.counted == QUEUED for row in found) or any(line.counts.get(QUEUED) for line in lines)
 
 
 def _rows(store: Store, names: tuple[str, ...], chosen: list[str], *, trash: bool, say: Say) -> list[Row]:
@@ -252,23 +256,23 @@ def _rows(store: Store, names: tuple[str, ...], chosen: list[str], *, trash: boo
 
 def _large(store: Store, names: Sequence[str]) -> dict[str, Job]:
     """Sweeps that are shown as one line, with their specs; an unreadable one is not: its rows say why."""
-    found = {}
+    jobs = {}
     for name in names:
         try:
             job = sweeps.load(store, name)
         except (MissingError, DamagedError, NewerFormatError):
             continue
         if job.count > MANY:
-            found[name] = job
-    return found
+            jobs[name] = job
+    return jobs
 
 
 def _sweeps(store: Store, chosen: list[str], as_json: bool, say: Say) -> int:
-    found = sweep_lines.summaries(store, chosen, say)
+    summaries = sweep_lines.summaries(store, chosen, say)
     if as_json:
-        output.print_json([sweep_lines.as_json(one) for one in found])
+        output.print_json([sweep_lines.as_json(summary) for summary in summaries])
     else:
-        sweep_lines.print_lines(store, found, say)
+        sweep_lines.print_lines(store, summaries, say)
     return 0
 
 

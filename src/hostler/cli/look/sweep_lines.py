@@ -97,7 +97,7 @@ def _folded(line: str) -> str:
             shown[-1] += f"; {part}"
         else:
             shown.append(f"  {part}")
-    return "\n".join(screen.shorten(part, room) for part in shown)
+    return "\n".join(line for part in shown for line in screen.wrapped(part, room, "    "))
 
 
 def _way_out(store: Store, name: str) -> str:

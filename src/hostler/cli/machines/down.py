@@ -38,13 +38,13 @@ def command(fleet: str | None, now: bool, store_url: str | None) -> int:
     who = f"{counted(asked, 'worker')} of {meant.name}"
     click.echo(f"hostler: {who} {'killed' if now else 'asked to leave'}", err=True)
     end = time.monotonic() + settings.timing().grace + MARGIN
-    left = engine.list(meant)
-    while any(worker.alive for worker in left) and time.monotonic() < end:
+    worker_infos = engine.list(meant)
+    while any(worker.alive for worker in worker_infos) and time.monotonic() < end:
         time.sleep(LOOK)
-        left = engine.list(meant)
-    if not left:
+        worker_infos = engine.list(meant)
+    if not worker_infos:
         engine.stop(meant, now=now)  # what they alone had a use for goes, too
-    return _report(meant.name, left)
+    return _report(meant.name, worker_infos)
 
 
 def _remove(engine: Cloud, fleet: Fleet, store_url: str | None, *, now: bool) -> int:

@@ -26,7 +26,7 @@ def host_of(project: Project, name: str | None) -> SshTarget:
     fleet, _, machine = name.partition("/")
     if fleet in clouds:
         return made_machine(project, *clouds[fleet], machine)
-    host = next((one for one in known if name in (str(one), one.host)), None)
+    host = next((ssh_target for ssh_target in known if name in (str(ssh_target), ssh_target.host)), None)
     return host or _only_machine(project, name) or parse(name)
 
 
@@ -48,20 +48,22 @@ def entered(project: Project, name: str | None) -> Address | None:
     if fleet not in clouds:
         return None
     meant, engine = clouds[fleet]
-    found = engine.address(meant, machine)
-    return found if found.command else None
+    address = engine.address(meant, machine)
+    return address if address.command else None
 
 
 def made_machine(project: Project, fleet: Fleet, engine: Cloud, machine: str = "") -> SshTarget:
     """A machine that a launch has made: its own key, and the keys by which it is known."""
-    found = engine.address(fleet, machine)
-    if found.command:
-        raise UsageError(f"{found.name} is not reached by ssh", hint=f"hostler ssh {fleet.name}/{found.name}")
+    address = engine.address(fleet, machine)
+    if address.command:
+        raise UsageError(
+            f"{address.name} is not reached by ssh", hint=f"hostler ssh {fleet.name}/{address.name}"
+        )
     folder = key_folder(project)
-    alias = found.name
-    known = keypair.remember_host(folder, alias, found.host_keys)
+    alias = address.name
+    known = keypair.remember_host(folder, alias, address.host_keys)
     key = str(keypair.private_key(folder))
-    return SshTarget(found.host, found.user, found.port, key, known=str(known), alias=alias)
+    return SshTarget(address.host, address.user, address.port, key, known=str(known), alias=alias)
 
 
 def _named(fleet: Fleet) -> Sequence[SshTarget]:

@@ -50,10 +50,10 @@ def build(
             "the kind of image is not given",
             hint="--family NAME: for VMs of Compute Engine; --docker: a container image for Kubernetes",
         )
-    wanted = ImageOptions(
+    options = ImageOptions(
         family, script, requirements, base, from_project, from_vm, timeout, machine, gpu, disk
     )
-    return image_cloud.build(wanted, Site(on, project, zone), yes=yes, as_json=as_json)
+    return image_cloud.build(options, Site(on, project, zone), yes=yes, as_json=as_json)
 
 
 def list_(

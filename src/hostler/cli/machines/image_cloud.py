@@ -103,31 +103,31 @@ def build(wanted: ImageOptions, site: Site, *, yes: bool, as_json: bool) -> int:
 
 def show(family: str, site: Site, *, as_json: bool) -> int:
     fleet, engine = _at(site)
-    found, left = engine.images(fleet, family), engine.leavings(fleet)
+    images, build_leftovers = engine.images(fleet, family), engine.leavings(fleet)
     if as_json:
-        output.print_json([asdict(image) for image in found])
-    elif found:
-        click.echo("\n".join(columns((HEAD, *map(_cells, found)), indent="")))
-        click.echo(f"{_count(len(found))}, about {show_money(sum(map(_month, found)))} a month", err=True)
+        output.print_json([asdict(image) for image in images])
+    elif images:
+        click.echo("\n".join(columns((HEAD, *map(_cells, images)), indent="")))
+        click.echo(f"{_count(len(images))}, about {show_money(sum(map(_month, images)))} a month", err=True)
     else:
         click.echo(f"hostler: no images{f' of {family}' if family else ''} exist", err=True)
-    for one in left:
+    for leftover in build_leftovers:
         what = (
             "was left behind by a build; hostler doctor --remove removes it"
-            if one.over
+            if leftover.over
             else "belongs to a build that runs, or that was broken off"
         )
-        click.echo(f"hostler: {one} of {one.family} {what}", err=True)
+        click.echo(f"hostler: {leftover} of {leftover.family} {what}", err=True)
     return 0
 
 
 def delete(family: str, keep: int, site: Site, *, yes: bool) -> int:
     fleet, engine = _at(site)
-    there = engine.images(fleet, family)
-    if not there:
+    images = engine.images(fleet, family)
+    if not images:
         raise MissingError(f"no images of {family} exist", hint="hostler image list shows families")
-    doomed = older(there, keep)
-    others = sum(not image.ours for image in there)
+    doomed = older(images, keep)
+    others = sum(not image.ours for image in images)
     if others:
         verb = "is not hostler's, and stays" if others == 1 else "are not hostler's, and stay"
         click.echo(f"hostler: {_count(others)} of {family} {verb}", err=True)
@@ -137,13 +137,13 @@ def delete(family: str, keep: int, site: Site, *, yes: bool) -> int:
     for image in doomed:
         click.echo(f"  {image.name}  {made_at(image)}  {show_size(image.size)}", err=True)
     users = [name for name, one in here.project().fleets.items() if one.options.get("family") == family]
-    if len(doomed) == len(there) and users:
+    if len(doomed) == len(images) and users:
         click.echo(f"hostler: no image of {family} would be left, and {', '.join(users)} needs one", err=True)
     saved = show_money(sum(map(_month, doomed)))
-    if not ask(f"Delete {len(doomed)} of {_count(len(there))} ({saved} a month)?", yes=yes):
+    if not ask(f"Delete {len(doomed)} of {_count(len(images))} ({saved} a month)?", yes=yes):
         return 1
     engine.drop(fleet, doomed)
-    rest = len(there) - len(doomed)
+    rest = len(images) - len(doomed)
     gone = f"{_count(len(doomed))} of {family} {'is' if len(doomed) == 1 else 'are'} gone"
     click.echo(f"hostler: {gone}, {rest} kept", err=True)
     return 0
@@ -183,9 +183,9 @@ def _at(site: Site) -> tuple[Fleet, Imager]:
     if site.on and not known:
         raise UsageError(f"the machines of {site.on} have no images", hint="name a fleet on Compute Engine")
     fleet = known[0][0] if known else Fleet("image", _first_imager())
-    given: dict[str, Any] = {"project": site.project} if site.project else {}
-    given |= {"zones": site.zones} if site.zones else {}
-    fleet = replace(fleet, options={**fleet.options, **given})
+    values: dict[str, Any] = {"project": site.project} if site.project else {}
+    values |= {"zones": site.zones} if site.zones else {}
+    fleet = replace(fleet, options={**fleet.options, **values})
     engine = backend_of(fleet)
     if not isinstance(engine, Imager):
         raise UsageError("no fleet here has images", hint="--on FLEET names one on Compute Engine")
@@ -214,8 +214,8 @@ def _workshop(fleet: Fleet, engine: Imager, wanted: ImageOptions, recipe: Recipe
         options["family"] = "/".join(one for one in (wanted.from_project, wanted.base) if one)
     elif not recipe.vm and not wanted.gpu and fleet.options.get("gpu"):
         options["family"] = engine.gpu_family()
-    found = {key: value for key, value in options.items() if value is not None}
-    return replace(fleet, workers=1, price=None, options=found)
+    record = {key: value for key, value in options.items() if value is not None}
+    return replace(fleet, workers=1, price=None, options=record)
 
 
 def _costs(engine: Imager, fleet: Fleet, recipe: Recipe) -> str:
@@ -245,20 +245,20 @@ def made_at(image: Image) -> str:
 
 
 def _cells(image: Image) -> tuple[str, ...]:
-    said = "" if image.ours else "not hostler's"
-    said = said if image.ready else "not ready"
+    text = "" if image.ours else "not hostler's"
+    text = text if image.ready else "not ready"
     size, month = show_size(image.size), show_money(_month(image))
-    return ("*" if image.newest else "", image.name, image.family, made_at(image), size, month, said)
+    return ("*" if image.newest else "", image.name, image.family, made_at(image), size, month, text)
 
 
 def _seconds(text: str) -> float:
     try:
-        found = units.duration(text)
+        seconds = units.duration(text)
     except ValueError as error:
         raise UsageError(f"--timeout {text}: {error}", hint="for example 30m or 2h") from None
-    if not 1 <= found <= 86400:
+    if not 1 <= seconds <= 86400:
         raise UsageError(f"--timeout {text}: between a second and a day", hint="for example 30m or 2h")
-    return found
+    return seconds
 
 
 def _size(text: str) -> int:

@@ -67,8 +67,8 @@ def _packages(project: Project, name: str) -> tuple[dict[str, str], str]:
         raise UsageError(
             f"{name}, named by `python: {{requirements}}`, does not exist", hint="write it first"
         )
-    found = requirements.read(path)
-    if found.local:
+    package_requirements = requirements.read(path)
+    if package_requirements.local:
         raise UsageError(
             f"{name} names things of the project itself, which come with each run",
             hint="leave those lines out, or use --script",
@@ -78,7 +78,7 @@ def _packages(project: Project, name: str) -> tuple[dict[str, str], str]:
     outside = [one for one in files if one.startswith("..")]
     if outside:
         raise UsageError(f"{name} includes {outside[0]}, which is outside the project", hint="move it inside")
-    return files, found.text.decode("utf-8", "surrogateescape")
+    return files, package_requirements.text.decode("utf-8", "surrogateescape")
 
 
 def _check_secrets(project: Project, what: str, text: str) -> None:

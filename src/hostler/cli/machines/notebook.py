@@ -87,7 +87,7 @@ def _await(tunnel: subprocess.Popen[bytes], port: int) -> None:
 
 
 def _free_port() -> int:
-    with socket.socket() as one:
-        one.bind(("127.0.0.1", 0))
-        port: int = one.getsockname()[1]
+    with socket.socket() as connection:
+        connection.bind(("127.0.0.1", 0))
+        port: int = connection.getsockname()[1]
         return port

@@ -18,14 +18,14 @@ def command(what: str | None, as_json: bool) -> int:
         for name in BACKENDS:
             if catalogue := part(name, "catalogue"):
                 click.echo(f"hostler: {catalogue.update()}", err=True)
-    found = list(_tables())
+    ages = list(_tables())
     if as_json:
-        output.print_json([{**asdict(one), "old": bool(old(one.days))} for one in found])
+        output.print_json([{**asdict(age), "old": bool(old(age.days))} for age in ages])
         return 0
-    for one in found:
-        aged = "" if one.days is None else f", {one.days} days old"
-        click.echo(f"{one.name} of {one.date}{aged}: {one.holds} ({one.source})")
-        if remark := old(one.days):
+    for table_age in ages:
+        aged = "" if table_age.days is None else f", {table_age.days} days old"
+        click.echo(f"{table_age.name} of {table_age.date}{aged}: {table_age.holds} ({table_age.source})")
+        if remark := old(table_age.days):
             click.echo(f"  → {remark}")
     return 0
 

@@ -64,8 +64,8 @@ def inside_command(
 
 
 def forward(port: str) -> str:
-    found = _PORTS.fullmatch(port)
-    numbers = [int(part) for part in found.groups() if part] if found else []
+    match = _PORTS.fullmatch(port)
+    numbers = [int(part) for part in match.groups() if part] if match else []
     if not numbers or any(not 0 < number < 65536 for number in numbers):
         raise UsageError(f"-L {port}: not a port", hint="-L 6006, or -L 8080:6006 for another one here")
     return f"127.0.0.1:{numbers[0]}:127.0.0.1:{numbers[-1]}"

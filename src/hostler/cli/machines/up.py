@@ -142,9 +142,9 @@ def _told(fleet: Fleet, name: str) -> int:
 
 def _close_gone(store: Store, fleet: Fleet) -> None:
     """None is there: whatever became of those before, they are over."""
-    for one in launches.of_fleet(store, slug(fleet.name)):
-        if one.by_hand and launches.gone_at(store, one.fleet, one.number) is None:
-            settlement.close(store, one, settings.timing())
+    for generation in launches.of_fleet(store, slug(fleet.name)):
+        if generation.by_hand and launches.gone_at(store, generation.fleet, generation.number) is None:
+            settlement.close(store, generation, settings.timing())
 
 
 def _asked(engine: Cloud, fleet: Fleet) -> Asked:
@@ -153,12 +153,12 @@ def _asked(engine: Cloud, fleet: Fleet) -> Asked:
 
 def _seconds(text: str) -> float:
     try:
-        found = units.duration(text)
+        seconds = units.duration(text)
     except ValueError as error:
         raise UsageError(f"--idle {text}: {error}", hint="for example 30m or 2h") from None
-    if found <= 0:
+    if seconds <= 0:
         raise UsageError(f"--idle {text}: the machine would be gone at once", hint="for example 30m or 2h")
-    return found
+    return seconds
 
 
 def _what(asked: Asked, foreseen: Funded, idle: float) -> str:

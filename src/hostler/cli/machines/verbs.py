@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import click
 
 from hostler.cli import options
-from hostler.cli.options import perform
+from hostler.cli.options import FilePath, perform
 
 IDLE = "30m"
 
@@ -98,7 +97,7 @@ def image() -> None:
 
 @image.command("build")
 @click.option("--family", metavar="NAME", help="Family of which it becomes the newest image.")
-@click.option("--script", type=click.Path(path_type=Path), help="Script that root runs on a VM made for it.")
+@click.option("--script", type=FilePath(), help="Script that root runs on a VM made for it.")
 @click.option(
     "--requirements", is_flag=True, help="Also install the project's packages (without --script: only them)."
 )

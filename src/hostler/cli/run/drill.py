@@ -58,12 +58,12 @@ def _drill(setup: rig.Setup, kills: int, seed: int, as_json: bool) -> int:
     if diagnose.needs_control(calm, disturbed):
         _say("they differ: one more undisturbed run shows what differs by itself …")
         control, _ = rig.undisturbed(setup, "control")
-    found = diagnose.diagnose(calm, disturbed, control)
+    diagnosis = diagnose.diagnose(calm, disturbed, control)
     if as_json:
-        click.echo(report_json(found, calm, disturbed, seed))
+        click.echo(report_json(diagnosis, calm, disturbed, seed))
     else:
-        click.echo(text(found, calm, disturbed, pace))
-    return 0 if found.verdict == diagnose.EXACT else 1
+        click.echo(text(diagnosis, calm, disturbed, pace))
+    return 0 if diagnosis.verdict == diagnose.EXACT else 1
 
 
 def _job(project: Project, words: tuple[str, ...]) -> Job:
@@ -162,11 +162,13 @@ def report_json(found: Diagnosis, calm: Evidence, killed: Evidence, seed: int) -
             "differences": [asdict(difference) for difference in found.differences],
             "not_compared": sorted({d.name for d in found.noisy}),
             "kills": [
-                {"attempt": one.number, "seconds": round(one.seconds, 3)}
-                for one in killed.tries
-                if one.killed
+                {"attempt": attempt.number, "seconds": round(attempt.seconds, 3)}
+                for attempt in killed.tries
+                if attempt.killed
             ],
-            "resumed": [{"attempt": one.number, "checkpoint": one.restored} for one in killed.resumed()],
+            "resumed": [
+                {"attempt": attempt.number, "checkpoint": attempt.restored} for attempt in killed.resumed()
+            ],
             "seconds": {"undisturbed": round(calm.seconds, 3), "killed": round(killed.seconds, 3)},
             "steps": {"undisturbed": calm.steps_done(), "killed": killed.steps_done()},
             "seed": seed,

@@ -28,9 +28,13 @@ def chosen_launcher(
     """The launcher of the fleet that is named, or of the cheapest of several; which one is said."""
     names = fleet_names([on or ""])
     if len(names) < 2:
-        return sweep_launcher(project, url, on, job.parallel, script)
-    found = [sweep_launcher(project, url, name, job.parallel, script) for name in names]
-    own = {name: one.fleet.name for name, one in zip(names, found, strict=True)}  # local is this machine
+        return sweep_launcher(project, url, on, job.parallel, script).as_learned(store, [job])
+    launchers = [
+        sweep_launcher(project, url, name, job.parallel, script).as_learned(store, [job]) for name in names
+    ]
+    own = {
+        name: launcher.fleet.name for name, launcher in zip(names, launchers, strict=True)
+    }  # local is this machine
     rates = {name: measured_rates.read(store, job.name, own[name]) for name in names}
     name = cheapest({name: one for name, one in rates.items() if one})
     if name is None:
@@ -40,17 +44,17 @@ def chosen_launcher(
         )
     one = rates[name]
     assert one is not None
-    said = f"{show_money(1000 * one.per_step)} for 1000 steps" if one.per_step else f"{one.rate:.4g} steps/s"
+    text = f"{show_money(1000 * one.per_step)} for 1000 steps" if one.per_step else f"{one.rate:.4g} steps/s"
     unknown = [other for other, rate in rates.items() if rate is None]
     left = f"; {', '.join(unknown)} was not scouted" if unknown else ""
-    click.echo(f"hostler: on {name}, the cheapest as scouted ({said}){left}", err=True)
-    return next(each for each, given in zip(found, names, strict=True) if given == name)
+    click.echo(f"hostler: on {name}, the cheapest as scouted ({text}){left}", err=True)
+    return next(each for each, given in zip(launchers, names, strict=True) if given == name)
 
 
 def cheapest(rates: dict[str, MeasuredRate]) -> str | None:
     """The fleet with the cheapest runs, or steps where their number is not known; the fastest where none has
     a price. Pure."""
-    priced = {name: one for name, one in rates.items() if one.per_step is not None}
+    priced = {name: rate for name, rate in rates.items() if rate.per_step is not None}
 
     def order(name: str) -> tuple[float, float]:
         one = rates[name]

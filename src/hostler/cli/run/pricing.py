@@ -106,9 +106,10 @@ def as_json(found: Outlay) -> dict[str, Any]:
         "per_hour": price.hourly,
         "source": price.source or None,
         "table_days": price.days,
-        "zones": [vars(one) for one in price.zones],
-        **({"offers": [vars(one) for one in price.offers]} if price.offers else {}),
+        "zones": [vars(zone) for zone in price.zones],
+        **({"offers": [vars(offer) for offer in price.offers]} if price.offers else {}),
         **({"left_out": list(price.left_out)} if price.offers else {}),
+        **({"measured": price.measured} if price.measured else {}),
         "reserves": dict(found.funded.reserved),
         "seconds": found.funded.seconds,
         "refused": str(found.refused) if found.refused else None,
@@ -122,7 +123,7 @@ def _table(price: FleetPrice, name: str) -> Iterator[str]:
     mark = "spot, else on demand" if price.spot == "prefer" else mark
     yield f"  {name}: an hour of one worker (of all {price.workers}), disk included; {mark}"
     shown: Sequence[ZonePrice] = price.zones[:ZONES]
-    width = max(len(one.zone) for one in shown)
+    width = max(len(zone_price.zone) for zone_price in shown)
     yield f"    {'zone':<{width}}  {'on demand':>18}  {'spot':>18}"
     for one in shown:
         cells = [_cell(cost, price.workers) for cost in (one.on_demand, one.spot)]
@@ -135,13 +136,15 @@ def _offers(price: FleetPrice, name: str) -> Iterator[str]:
     """Machines in the order in which they are asked for, and what was left out."""
     yield f"  {name}: an hour of one worker (of all {price.workers}), disk included; the first that is there"
     shown = price.offers[:ZONES]
-    wide, far = max(len(one.machine) for one in shown), max(len(one.where) for one in shown)
-    for one in shown:
-        model = "spot" if one.spot else "on demand"
-        cost = _cell(one.price, price.workers)
-        yield f"    {one.machine:<{wide}}  {one.where:<{far}}  {model:<9}  {cost:>18}"
+    wide, far = max(len(offer.machine) for offer in shown), max(len(offer.where) for offer in shown)
+    for price_offer in shown:
+        model = "spot" if price_offer.spot else "on demand"
+        cost = _cell(price_offer.price, price.workers)
+        yield f"    {price_offer.machine:<{wide}}  {price_offer.where:<{far}}  {model:<9}  {cost:>18}"
     if len(price.offers) > ZONES:
         yield f"    and {len(price.offers) - ZONES} more, up to {show_money(price.worker)}"
+    if price.measured:
+        yield f"    {price.measured}"
     yield from (f"    left out: {line}" for line in price.left_out)
 
 

@@ -57,17 +57,19 @@ def command(
 def _study(
     file: Path, on: tuple[str, ...], store_url: str | None, wishes: StudyOptions, *, whole: bool
 ) -> Study:
-    given = load_sweep(file, here.project(), commanded=False)
-    job = draft_sweep(given)
-    url = here.store_url(store_url, given.project)
+    sweep_file = load_sweep(file, here.project(), commanded=False)
+    job = draft_sweep(sweep_file)
+    url = here.store_url(store_url, sweep_file.project)
     store = here.open_at(url)
     job = as_stored(store, job)
-    seen = preview.look(store, job, "")
+    outlook = preview.look(store, job, "")
     named = list(dict.fromkeys(name for one in on for name in one.split(",") if name))
     names: list[str | None] = [*named] or [None]
-    launchers = [sweep_launcher(given.project, url, name, job.parallel) for name in names]
+    launchers = [
+        sweep_launcher(sweep_file.project, url, name, job.parallel).as_learned(store, [job]) for name in names
+    ]
     timing = project.agreed(store, project.timing_of(url))
-    return study(store, launchers, job, seen.runs if whole else seen.open, wishes, timing, time.time())
+    return study(store, launchers, job, outlook.runs if whole else outlook.open, wishes, timing, time.time())
 
 
 def _wishes(
@@ -107,12 +109,12 @@ def _next(file: Path, found: Study, chosen: SimulationSummary | None) -> str:
     if chosen is None:
         return ""
     words = ["hostler", "sweep", str(file), "--on", "local" if chosen.fleet == "here" else chosen.fleet]
-    said = shlex.join(words)
+    text = shlex.join(words)
     if chosen.every != found.job.checkpoint.every and len(found.intervals) > 1:
-        said += (
+        text += (
             f"   (with `checkpoint: {{every: {show_duration(chosen.every, exact=True)}}}` in hostler.yaml)"
         )
-    return said
+    return text
 
 
 def _tell(what: str) -> None:
@@ -151,33 +153,33 @@ def result_lines(
 ) -> Iterator[str]:
     count = counted(found.runs, "run")
     yield f"{found.job.name}: {count}; each simulated {counted(found.seeds, 'time')}"
-    rows = [HEAD, *(_cells(one) for one in results)]
+    rows = [HEAD, *(_cells(result) for result in results)]
     widths = [max(len(row[n]) for row in rows) for n in range(len(HEAD))]
     for row in rows:
         yield "  " + "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
-    yield from (f"  {one}" for one in found.notes)
-    yield from (f"  {one}" for one in troubles(results))
+    yield from (f"  {note}" for note in found.notes)
+    yield from (f"  {trouble}" for trouble in troubles(results))
     yield from _best(results, chosen, then, by)
 
 
 def troubles(results: Sequence[SimulationSummary]) -> Iterator[str]:
     """Reasons why not all runs finish, one line each."""
-    for one in results:
-        name = f"{one.fleet}, checkpoint {show_duration(one.every)}"
-        if one.endless:
+    for result in results:
+        name = f"{result.fleet}, checkpoint {show_duration(result.every)}"
+        if result.endless:
             yield f"{name}: the sweep never ends: machines are taken before a run reaches its next checkpoint"
-        elif not one.begins:
-            yield f"{name}: the launch never starts: {one.given_up}"
-        elif one.given_up:
-            yield f"{name}: in {one.abandoned} of {one.seeds} the launch is given up: {one.given_up}"
-        elif one.failed >= 0.5:
-            lost = counted(round(one.failed), "run")
+        elif not result.begins:
+            yield f"{name}: the launch never starts: {result.given_up}"
+        elif result.given_up:
+            yield f"{name}: in {result.abandoned} of {result.seeds} the launch is given up: {result.given_up}"
+        elif result.failed >= 0.5:
+            lost = counted(round(result.failed), "run")
             yield f"{name}: {lost} fail, lost too often before a checkpoint; save more often"
-        elif one.capped:
-            often = f"in {one.capped} of {one.seeds}"
-            yield f"{name}: time or money runs out before the work is done {often}: {_left(one)}"
-        elif one.left >= 0.5:
-            yield f"{name}: {_left(one)}: no machine is left for them"
+        elif result.capped:
+            often = f"in {result.capped} of {result.seeds}"
+            yield f"{name}: time or money runs out before the work is done {often}: {_left(result)}"
+        elif result.left >= 0.5:
+            yield f"{name}: {_left(result)}: no machine is left for them"
 
 
 def _left(one: SimulationSummary) -> str:
@@ -216,7 +218,7 @@ def study_json(
         "sweep": found.job.name,
         "runs": found.runs,
         "seeds": found.seeds,
-        "results": [{**asdict(one), "finishes": one.finishes} for one in results],
+        "results": [{**asdict(result), "finishes": result.finishes} for result in results],
         "best": {"fleet": chosen.fleet, "every": chosen.every} if chosen else None,
         "next": then or None,
         "notes": [*found.notes, *troubles(results)],

@@ -121,31 +121,31 @@ def command(
     """Run every configuration of a sweep file; the same file again submits what is new in it."""
     words = _Words(on, script, init_from, sweep_target(**target_words), one_by_one, overwrite, not no_start)
     draft = _drafted(file, store_url, words, settle=not dry_run)
-    store, job, found = draft.store, draft.job, draft.found
+    store, job, outlook = draft.store, draft.job, draft.found
     if dry_run:
         return _show(draft, as_json)
     check_secrets(job.secrets)
     check_told(job.notify.to)
     named = on is not None or script is not None or draft.aim is not None
-    _check_money(store, found, draft.costs, no_start=no_start, always=named, again=resubmit)
+    _check_money(store, outlook, draft.costs, no_start=no_start, always=named, again=resubmit)
     _announce(draft, priced=not no_start)
     forecast.say_notes(draft.given.notes)
-    reuse = reuse or _takes_results(found, yes=yes)
+    reuse = reuse or _takes_results(outlook, yes=yes)
     wishes = _SweepChanges(overwrite, resubmit, rerun is not None, reuse, yes)
-    if not _agreed(found, wishes):
+    if not _agreed(outlook, wishes):
         click.echo("hostler: nothing was submitted", err=True)
         return 1
     if first and not report_trial(try_first(draft.given.project, job, 0, TRIAL), job):
         return 1
-    anew = overwrite or bool(found.replaced)
+    anew = overwrite or bool(outlook.replaced)
     done = submit_sweep(
-        store, draft.given, job, anew=anew, failed=bool(found.replaced) or (overwrite and yes)
+        store, draft.given, job, anew=anew, failed=bool(outlook.replaced) or (overwrite and yes)
     )
-    reopened = _settle(store, done, found, wishes)
+    reopened = _settle(store, done, outlook, wishes)
     if draft.aim:
         target.write(store, done.job.name, draft.aim.target)
     workers = replace(draft.workers, take_back=lambda question: all_or_none or (not yes and asked(question)))
-    _start(store, workers, done, found, reopened, no_start=no_start, always=named)
+    _start(store, workers, done, outlook, reopened, no_start=no_start, always=named)
     code = _wait(store, done.job, draft.given.results, as_json) if waits else 0
     if as_json:
         _print_result(draft, version=done.version, reopened=reopened)
@@ -154,28 +154,28 @@ def command(
 
 def _drafted(file: Path, store_url: str | None, words: _Words, *, settle: bool) -> _Draft:
     on, script, wish = words.on, words.script, words.wish
-    given = load_sweep(file, here.project(), program=_program(script) if script else None)
-    url = here.store_url(store_url, given.project)
-    limit = 1 if words.one_by_one else given.together
-    job, together = offered(draft_sweep(given), given.project.root, limit)
+    sweep_file = load_sweep(file, here.project(), program=_program(script) if script else None)
+    url = here.store_url(store_url, sweep_file.project)
+    limit = 1 if words.one_by_one else sweep_file.together
+    job, together = offered(draft_sweep(sweep_file), sweep_file.project.root, limit)
     store = here.open_at(url)
     job = capped(as_stored(store, job), wish)
-    job, given = _begun(words.init_from, job, given, store)
+    job, sweep_file = _begun(words.init_from, job, sweep_file, store)
     aim = None
     if wish is None:  # a fleet that won't do is refused before the store is asked
-        workers = chosen_launcher(store, given.project, url, on, job, script=script)
+        workers = chosen_launcher(store, sweep_file.project, url, on, job, script=script)
         workers = workers.prepared(store) if words.starts else workers
     job, wish = (job, wish) if words.overwrite else kept(store, job, wish)
-    found = preview.look(store, job, code_mark(store, given.project, [job.file]), anew=words.overwrite)
+    outlook = preview.look(store, job, code_mark(store, sweep_file.project, [job.file]), anew=words.overwrite)
     if wish is not None:
         from hostler.cli.run.targeted import targeted  # brings the simulator
 
         apart = script or not words.starts
-        aim = targeted(store, given.project, url, on, job, found.open, wish, apart=apart)
+        aim = targeted(store, sweep_file.project, url, on, job, outlook.open, wish, apart=apart)
         workers = aim.workers.prepared(store)
-    found = found.on(store, workers.fleet)
-    costs = pricing.outlay(store, workers, [found.job], found.open, settle=settle)
-    return _Draft(store, given, job, found, workers, costs, together, aim)
+    outlook = outlook.on(store, workers.fleet)
+    costs = pricing.outlay(store, workers, [outlook.job], outlook.open, settle=settle)
+    return _Draft(store, sweep_file, job, outlook, workers, costs, together, aim)
 
 
 def _begun(init_from: str | None, job: Job, given: SweepFile, store: Store) -> tuple[Job, SweepFile]:
@@ -217,9 +217,9 @@ def _print_result(draft: _Draft, **done: object) -> None:
 
 
 def _show(draft: _Draft, as_json: bool) -> int:
-    found, workers = draft.found, draft.workers
-    hidden = workers.hidden([found.job])
-    plan = workers.plan([found.job.name], found.open, funded=draft.costs.funded, hidden=hidden)
+    outlook, workers = draft.found, draft.workers
+    hidden = workers.hidden([outlook.job])
+    plan = workers.plan([outlook.job.name], outlook.open, funded=draft.costs.funded, hidden=hidden)
     if as_json:
         commands = [shlex.join(words) for words in plan.commands]
         _print_result(draft, target=list(draft.aim.lines if draft.aim else ()), commands=commands)
@@ -364,8 +364,8 @@ def report_trial(trial: ProbeRun, job: Job) -> bool:
         click.echo("\n".join(f"  | {line}" for line in trial.output.splitlines()[-TAIL:]), err=True)
         click.echo(f"hostler: {problem}\n  → nothing was submitted; fix it and submit again", err=True)
         return False
-    took, said = show_duration(round(trial.seconds, 1)), output.metrics_text(trial.row)
-    click.echo(f"hostler: the first run works ({took}{': ' + said if said else ''})", err=True)
+    took, text = show_duration(round(trial.seconds, 1)), output.metrics_text(trial.row)
+    click.echo(f"hostler: the first run works ({took}{': ' + text if text else ''})", err=True)
     return True
 
 

@@ -20,7 +20,7 @@ from hostler.records.sweep.target import Target
 from hostler.settings import Timing
 from hostler.simulate.fleets import Setting, teams
 from hostler.simulate.study import Study, StudyOptions, seeds_for, study
-from hostler.simulate.target_choice import Choice, SizedFleet, boot_of, choose, comparable, sizes
+from hostler.simulate.target_choice import SizedFleet, TargetChoice, boot_of, choose, comparable, sizes
 from hostler.spec.job import Job
 from hostler.spec.project import Project
 from hostler.spec.units import counted, show_money
@@ -61,19 +61,21 @@ def targeted(
             hint="leave them out; -r alone does failed runs again",
         )
     names = fleet_names([on or ""])
-    launchers = [sweep_launcher(project, url, name, job.parallel) for name in names or _all(project)]
+    every = [sweep_launcher(project, url, name, job.parallel) for name in names or _all(project)]
+    learned = [launcher.as_learned(store, [job]) for launcher in every]
+    launchers = [each for launcher in learned for each in (launcher, *launcher.scouted())]
     timing = projects.agreed(store, projects.timing_of(url))
     options = StudyOptions(preempt=wish.rates, run_time=wish.run_time)
 
-    def look(bound: Job, *, free: bool) -> tuple[Choice, Study]:
+    def look(bound: Job, *, free: bool) -> tuple[TargetChoice, Study]:
         """`free`: without an end of the launch, to see what could be instead."""
         every = [each for able in _every(launchers, runs, job, wish, free=free) for each in able.values()]
         found = study(store, every, bound, runs, options, timing, time.time())
         able, unpriced = comparable(found.settings, wish.under)
         if not able:
             raise _unpriced(unpriced)
-        said = [f"{name} is not considered: {NO_PRICE}" for name in unpriced]
-        found = replace(found, settings=tuple(able), notes=(*_told(found, unpriced), *said))
+        lines = [f"{name} is not considered: {NO_PRICE}" for name in unpriced]
+        found = replace(found, settings=tuple(able), notes=(*_told(found, unpriced), *lines))
         made: dict[str, dict[int, Setting]] = {}
         for setting in found.settings:
             made.setdefault(setting.scene.fleet, {})[setting.scene.workers] = setting
@@ -84,19 +86,19 @@ def targeted(
     try:
         choice, found = look(job, free=False)
     except UsageError:  # the money does not last for any size, or nothing is known: then this says so, too
-        choice = Choice(None)
+        choice = TargetChoice(None)
     if choice.chosen is None:
         unbound = replace(job, budget=replace(job.budget, cost=None))
         choice, found = look(unbound, free=True)
         if choice.chosen is not None:  # it would do, but for money kept for machines that end late
-            choice = Choice(None, choice.chosen)
+            choice = TargetChoice(None, (choice.chosen,))
         raise _impossible(job, wish, choice, found.settings)
-    one = choice.chosen
+    fleet = choice.chosen
     notes = [note for note in found.notes if "gone after" not in note and "left out" not in note]
     sized = {
         able[n].fleet.name: able for able in _every(launchers, runs, job, wish, free=False) for n in able
     }
-    return _launch(store, sized[one.fleet][one.workers], one, wish, timing, launchers, notes)
+    return _launch(store, sized[fleet.fleet][fleet.workers], fleet, wish, timing, launchers, notes)
 
 
 def _told(found: Study, unpriced: Sequence[str]) -> list[str]:
@@ -111,7 +113,7 @@ def _unpriced(names: Sequence[str]) -> UsageError:
 def _every(
     launchers: Sequence[Launcher], runs: int, job: Job, wish: SweepTarget, *, free: bool
 ) -> list[dict[int, Launcher]]:
-    return [_sized(one, runs, job, wish, free=free) for one in launchers]
+    return [_sized(launcher, runs, job, wish, free=free) for launcher in launchers]
 
 
 def _all(project: Project) -> list[str | None]:
@@ -130,14 +132,14 @@ def _sized(one: Launcher, runs: int, job: Job, wish: SweepTarget, *, free: bool)
     else:
         most = max(1, fleet.workers // nodes)
         able = [n * nodes for n in sizes(runs, most, max(1, fleet.slots or 1))]
-    found: dict[int, Launcher] = {}
+    launchers: dict[int, Launcher] = {}
     for workers in able:
         made = replace(one, fleet=replace(fleet, workers=workers, max_hours=own))
         try:
-            found.setdefault(teams(made, job, runs)[1], made)
+            launchers.setdefault(teams(made, job, runs)[1], made)
         except UsageError:  # the study says why
-            found.setdefault(-workers, made)
-    return found
+            launchers.setdefault(-workers, made)
+    return launchers
 
 
 def _nodes(one: Launcher, job: Job) -> int:
@@ -199,10 +201,10 @@ def growth_room(
     return max(workers, min(most, int(wish.under / (price * (hours + margin / 3600)))))
 
 
-def _impossible(job: Job, wish: SweepTarget, found: Choice, settings: Sequence[Setting]) -> UsageError:
+def _impossible(job: Job, wish: SweepTarget, found: TargetChoice, settings: Sequence[Setting]) -> UsageError:
     near = list(_nearest(found, wish))
     hint = "; ".join(near) if near else "no size of these fleets ends all runs: hostler simulate shows why"
-    prices = [price for one in settings for price in one.scene.prices.values() if price]
+    prices = [price for setting in settings for price in setting.scene.prices.values() if price]
     if wish.under is not None and prices and wish.under < min(prices):
         short = f"{show_money(wish.under)} is less than an hour of one worker ({show_money(min(prices))})"
         return UsageError(f"{job.name} cannot be done {wish.words}: {short}", hint=hint)
@@ -213,13 +215,14 @@ def _money(one: SizedFleet) -> str:
     return "at a cost that is not known" if one.dearest is None else f"for {show_money(one.dearest)}"
 
 
-def _nearest(found: Choice, wish: SweepTarget) -> Iterator[str]:
-    if found.in_time is not None:
-        one = found.in_time
-        yield f"in time {_money(one)}, with {counted(one.workers, 'worker')} of {one.fleet}"
-    if found.in_money is not None:
-        one = found.in_money
-        latest = datetime.fromtimestamp(wish.now.timestamp() + one.latest)
+def _nearest(found: TargetChoice, wish: SweepTarget) -> Iterator[str]:
+    for fleet in found.nearest:
+        latest = datetime.fromtimestamp(wish.now.timestamp() + fleet.latest)
+        in_time = wish.by is None or fleet.latest <= wish.seconds
+        when = f"by {latest:%a %d %b %H:%M}"
+        with_these = f"with {counted(fleet.workers, 'worker')} of {fleet.fleet}"
         yield (
-            f"{_money(one)} by {latest:%a %d %b %H:%M}, with {counted(one.workers, 'worker')} of {one.fleet}"
+            f"in time {_money(fleet)}, {with_these}"
+            if in_time and wish.by
+            else f"{_money(fleet)} {when}, {with_these}"
         )

@@ -34,5 +34,5 @@ def command(words: tuple[str, ...], name: str | None, keys: bool) -> int:
 def _words(seat: SharedRun) -> tuple[str, ...]:
     """The words that another run's `hostler train` would have read."""
     after = seat.words[seat.words.index("train") + 1 :]
-    found: tuple[str, ...] = train.make_context("train", list(after)).params["words"]
-    return found
+    words: tuple[str, ...] = train.make_context("train", list(after)).params["words"]
+    return words

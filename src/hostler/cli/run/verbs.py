@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import click
 
 from hostler.cli import options
-from hostler.cli.options import perform
+from hostler.cli.options import FilePath, perform
 
 SEED = 0
 
@@ -40,7 +39,7 @@ def run(**given: Any) -> int:
 
 
 @click.command()
-@click.argument("file", type=click.Path(path_type=Path))
+@click.argument("file", type=FilePath())
 @click.option(
     "--on",
     metavar="FLEET",
@@ -54,7 +53,7 @@ def run(**given: Any) -> int:
     "--preempt", multiple=True, metavar="RATE", help="For --by: rate of preemptions, 5%/h or FLEET=5%/h."
 )
 @click.option("--run-time", metavar="TIME", help="For --by: duration of one run (default: as measured).")
-@click.option("-s", "script", type=click.Path(path_type=Path), help="Queue it on Slurm by this sbatch file.")
+@click.option("-s", "script", type=FilePath(), help="Queue it on Slurm by this sbatch file.")
 @click.option("-r", "resubmit", is_flag=True, help="Also submit again what is neither done nor running.")
 @click.option(
     "--rerun",
@@ -92,7 +91,7 @@ def sweep(**given: Any) -> int:
 
 
 @click.command()
-@click.argument("file", type=click.Path(path_type=Path))
+@click.argument("file", type=FilePath())
 @click.option(
     "--on", metavar="FLEET", help="Fleet to run on (default: hostler.yaml's `fleet`, else this machine)."
 )
@@ -104,7 +103,7 @@ def plan(**given: Any) -> int:
 
 
 @click.command()
-@click.argument("file", type=click.Path(path_type=Path))
+@click.argument("file", type=FilePath())
 @click.option(
     "--on", multiple=True, required=True, metavar="FLEET", help="Fleets to try (--on A --on B, or A,B)."
 )
@@ -146,7 +145,7 @@ def scout(**given: Any) -> int:
 
 
 @click.command()
-@click.argument("file", type=click.Path(path_type=Path))
+@click.argument("file", type=FilePath())
 @click.option(
     "--on", multiple=True, metavar="FLEET", help="Fleet; several are compared (--on A --on B, or A,B)."
 )
@@ -162,7 +161,7 @@ def scout(**given: Any) -> int:
 @click.option(
     "--trace",
     "trace_file",
-    type=click.Path(path_type=Path),
+    type=FilePath(),
     metavar="FILE",
     help="Replay a file of what happened to a launch.",
 )

@@ -59,7 +59,7 @@ def sweep_target(
         return None
     now = now or datetime.now().astimezone()
     try:
-        when = moment(by, now) if by is not None else None
+        when = moment(by, now).astimezone(now.tzinfo) if by is not None else None
     except ValueError as error:
         raise UsageError(f"--by: {error}", hint=LIKE) from None
     if when is not None and when <= now:

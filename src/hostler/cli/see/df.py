@@ -38,7 +38,7 @@ def command(
     place = here.store_url(store_url)
     store = None if foreign.source(place) else here.open_here(store_url)
     chosen = [resolve.sweep(store, name) if store else name for name in names] or None
-    found = columns_of(
+    columns = columns_of(
         place,
         chosen,
         state=states or None,
@@ -48,16 +48,16 @@ def command(
         say=lambda line: click.echo(f"hostler: {line}", err=True),
     )
     if parquet_path:
-        _write(Path(parquet_path), lambda path: export.parquet(found, path))
+        _write(Path(parquet_path), lambda path: export.parquet(columns, path))
     if csv_path and csv_path != "-":
-        _write(Path(csv_path), lambda path: export.csv(_shown(found, curves), path))
+        _write(Path(csv_path), lambda path: export.csv(_shown(columns, curves), path))
     elif not parquet_path or csv_path == "-":
         file = sys.stdout if sys.stdout.isatty() else terminal.unguarded(sys.stdout)
-        text = export.csv(_shown(found, curves), None)
+        text = export.csv(_shown(columns, curves), None)
         click.echo(text, nl=False, file=file)
         made_files.mark_printed(str(text), file)
     for path in filter(None, (parquet_path, csv_path if csv_path != "-" else None)):
-        click.echo(f"{counted(len(found['run']), 'run')} in {path}", err=True)
+        click.echo(f"{counted(len(columns['run']), 'run')} in {path}", err=True)
     if store:
         _pack(store, chosen)
     return 0

@@ -45,7 +45,7 @@ def command(
                 if not as_json:
                     click.echo(f"{row.name}: {counted(outcome.points, 'point')}  {outcome.url}".rstrip())
     if as_json:
-        output.print_json([asdict(one) for one in done])
+        output.print_json([asdict(exported) for exported in done])
     elif done and done[0].note:
         click.echo(f"hostler: {done[0].note}", err=True)
     return code
@@ -73,7 +73,7 @@ def _exported(
         if not row.attempt:
             continue  # nothing of it yet
         job = sweeps.load(store, row.sweep)
-        if row.state == RUNNING and any(one.kind == kind for one in job.trackers):
+        if row.state == RUNNING and any(tracker.kind == kind for tracker in job.trackers):
             yield (
                 row,
                 UsageError(
@@ -93,7 +93,7 @@ def _exported(
 
 
 def _own(job: Job, kind: str) -> dict[str, str]:
-    return next((dict(one.options) for one in job.trackers if one.kind == kind), {})
+    return next((dict(tracker.options) for tracker in job.trackers if tracker.kind == kind), {})
 
 
 def _whole(kind: str, options: Mapping[str, str]) -> dict[str, str]:

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 
 import click
 
 from hostler.cli import here
 from hostler.cli.terminal import output
-from hostler.errors import MissingError, UsageError
+from hostler.cli.terminal.output import Say
+from hostler.errors import DamagedError, MissingError, NewerFormatError, UsageError
 from hostler.records.rows import Row, rows
 from hostler.records.run import resolve
 from hostler.records.run.log import RunKey
+from hostler.records.run.state import UNREADABLE
 from hostler.records.series import reread
 from hostler.records.series.reread import OPEN, SILENT, Reread
 from hostler.spec.job import MetricSource, by_pattern
@@ -28,15 +31,32 @@ def command(names: tuple[str, ...], pattern: str | None, store_url: str | None, 
     store = here.open_here(store_url)
     keys = list(dict.fromkeys(key for name in names for key in resolve.runs(store, name)))
     wanted = {key.run for key in keys}
-    there = rows(store, list(dict.fromkeys(key.sweep for key in keys)), touched=True, say=output.saying())
+    say = output.saying()
+    there = rows(store, list(dict.fromkeys(key.sweep for key in keys)), touched=True, say=say)
     chosen = sorted((row for row in there if row.id in wanted), key=lambda row: bool(row.copy_of))
-    found = {row.id: reread.reread(store, RunKey(row.sweep, row.id), source) for row in chosen}
-    _check(store, " ".join(names), chosen, found, pattern)
+    rereads = _reread(store, chosen, source, say)
+    chosen = [row for row in chosen if row.id in rereads]
+    _check(store, " ".join(names), chosen, rereads, pattern)
     if as_json:
-        output.print_json([_json(row, found[row.id]) for row in chosen])
+        output.print_json([_json(row, rereads[row.id]) for row in chosen])
     else:
-        click.echo("\n".join(_lines(found)))
+        click.echo("\n".join(_lines(rereads)))
     return 0
+
+
+def _reread(store: Store, chosen: Sequence[Row], source: MetricSource, say: Say) -> dict[str, Reread]:
+    """Each run's output, read again. A run whose records are damaged is left out, and named."""
+    rereads: dict[str, Reread] = {}
+    for row in chosen:
+        if row.state == UNREADABLE:  # named already
+            continue
+        try:
+            rereads[row.id] = reread.reread(store, RunKey(row.sweep, row.id), source)
+        except (DamagedError, NewerFormatError) as error:
+            say(f"{row.name} is left out: {error}")
+    if chosen and not rereads:
+        raise MissingError("none of these runs can be read", hint="hostler show NAME says what is wrong")
+    return rereads
 
 
 def _source(pattern: str | None) -> MetricSource:

@@ -31,8 +31,7 @@ def command(
     """Open a dashboard of the store in the browser: live, with stop and retry. Ctrl-C ends it; runs go on."""
     url = here.store_url(store_url)
     store = here.open_here(store_url)
-    with needs("analysis"):
-        from hostler.analysis.board.serve import ListenAddress, serve
+    from hostler.analysis.board.watcher import watching
 
     def say(address: str, page: Path) -> None:
         click.echo(f"{address}\n  {store.url}; Ctrl-C ends it, runs go on")
@@ -43,8 +42,10 @@ def command(
     def wake(waiting: Sequence[str]) -> str:
         return _start(store, url, waiting)
 
-    with late_hosts.awaited(url):
-        serve(store, ListenAddress(host, port, token_file, names), say, wake)
+    with late_hosts.awaited(url), watching(store) as watcher:
+        with needs("analysis"):
+            from hostler.analysis.board.serve import ListenAddress, serve
+        serve(store, watcher, ListenAddress(host, port, token_file, names), say, wake)
     return 0
 
 

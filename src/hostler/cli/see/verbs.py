@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import click
 
 from hostler.cli import options
-from hostler.cli.options import perform
+from hostler.cli.options import FilePath, perform
 from hostler.errors import UsageError
 from hostler.spec import tracking
 from hostler.spec.states import ALL
@@ -46,7 +45,7 @@ def _no_token(given: str | None) -> None:
 @click.option("--host", default="127.0.0.1", help="Address to listen on, to be reached from other machines.")
 @click.option(
     "--token-file",
-    type=click.Path(dir_okay=False, path_type=Path),
+    type=FilePath(dir_okay=False),
     help="Ask for the token in this file of yours, made if missing (default: a new token each time).",
 )
 @click.option("--token", expose_value=False, callback=lambda *given: _no_token(given[2]), hidden=True)
@@ -142,7 +141,8 @@ def plot(**given: Any) -> int:
 def df(**given: Any) -> int:
     """Write a table of all runs: state, host, times, every parameter, last and best of every metric.
 
-    With --store wandb:FOLDER, mlflow:URI, tensorboard:FOLDER or comet:ARCHIVE, those of a tracking tool.
+    With --store wandb:FOLDER, mlflow:URI, tensorboard:FOLDER, comet:ARCHIVE or trackio:FOLDER, those of a
+    tracking tool.
     """
     return perform("hostler.cli.see.df", given)
 
@@ -192,8 +192,8 @@ def export(**given: Any) -> int:
     hostler export grid --to comet --with mode=offline
 
     Options that are not given are those of `trackers:` with which the sweep was submitted. Keys come from the
-    environment, as the tools themselves take them. Offline files go to dir, by default ./tensorboard, ./wandb
-    or ./comet.
+    environment, as the tools themselves take them. Files go to dir, by default ./tensorboard, ./wandb,
+    ./comet or ./trackio.
     """
     return perform("hostler.cli.see.export", given)
 

@@ -103,8 +103,8 @@ def report(store: Store, results: Sequence[Result], *, as_json: bool) -> int:
     if as_json:
         _print_json(store, about)
     elif len(about) > ONE_BY_ONE:
-        for (said, _), n in Counter((one.said, one.kind) for one in about).items():
-            click.echo(f"{counted(n, 'run')}: {said}")
+        for (text, _), n in Counter((one.said, one.kind) for one in about).items():
+            click.echo(f"{counted(n, 'run')}: {text}")
     else:
         for one in about:
             click.echo(f"{one.name}: {one.said}", err=one.refused)

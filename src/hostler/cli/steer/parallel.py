@@ -33,9 +33,9 @@ def command(sweep: str, number: str, store_url: str | None, as_json: bool) -> in
     if as_json:
         output.print_json({"sweep": job.name, "parallel": bound, "running": len(running)})
     else:
-        said = "as many at once as fit" if job.auto else "no bound"
-        said = said if bound is None else f"at most {bound} at once"
-        click.echo(f"{job.name}: {said} ({len(running)} running now)")
+        text = "as many at once as fit" if job.auto else "no bound"
+        text = text if bound is None else f"at most {bound} at once"
+        click.echo(f"{job.name}: {text} ({len(running)} running now)")
     return 0
 
 

@@ -31,15 +31,15 @@ def affords(
     """Whether there is money for the workers and the person agrees, before anything is queued again."""
     if no_start:
         return True
-    found: dict[str, Job] = {}
+    jobs: dict[str, Job] = {}
     for name in names:
         try:
             job = resolve.find(store, name)[0]
         except (MissingError, UsageError):  # said when it is acted on
             continue
-        found[job.name] = job
-    workers = launcher(here.project(), url, on)
-    costs = pricing.outlay(store, workers, list(found.values()), settle=True)
+        jobs[job.name] = job
+    workers = launcher(here.project(), url, on).as_learned(store, list(jobs.values()))
+    costs = pricing.outlay(store, workers, list(jobs.values()), settle=True)
     if pricing.agreed(costs, yes=yes):
         return True
     click.echo("hostler: nothing was queued", err=True)
@@ -94,14 +94,17 @@ def start_for(
     also: Sequence[str] = (),
 ) -> None:
     """Start the fleet's workers for every sweep of which something waits now, and `also` for these."""
-    waiting = list(dict.fromkeys([*also, *(one.row.sweep for one in results if one.row and waits(one))]))
+    waiting = list(
+        dict.fromkeys([*also, *(result.row.sweep for result in results if result.row and waits(result))])
+    )
     for name in waiting:
         halt = sweeps.halted(store, name)
         if halt:
             click.echo(f"hostler: {halted.line(store, name, halt)}", err=True)
     if waiting and not no_start:
-        check_secrets(secret for name in waiting for secret in sweeps.load(store, name).wanted)
-        workers = launcher(here.project(), url, on)
+        jobs = [sweeps.load(store, name) for name in waiting]
+        check_secrets(secret for job in jobs for secret in job.wanted)
+        workers = launcher(here.project(), url, on).as_learned(store, jobs)
         shared = workers.engine.capabilities.shared
         workers.start_missing(waiting, _open(store, waiting) if shared else 0)
 

@@ -45,8 +45,8 @@ def command(
         if row.trashed:
             return acting.in_trash(row)
         source = code.source(row) if code and _is_for(row, fresh) else None
-        said = control.retry(store, row.key, by="hostler retry", source=source, fresh=fresh, lost=row.stale)
-        return acting.result(row, said)
+        text = control.retry(store, row.key, by="hostler retry", source=source, fresh=fresh, lost=row.stale)
+        return acting.result(row, text)
 
     allow_hours(store, names)
     if not affords(store, url, names, on, no_start=no_start, yes=yes):
@@ -60,8 +60,8 @@ def command(
 def _lift(store: Store, results: Sequence[Result], code: _TodaysCode | None) -> None:
     """Sweeps with something to try again; and those that errors halted before the rest of them was taken:
     that rest was to meet the same errors, so it gets today's code, too."""
-    tried = {one.row.sweep for one in results if one.row and one.kind == DID}
-    left = {one.row.sweep for one in results if one.row and waits(one)} - tried
+    tried = {result.row.sweep for result in results if result.row and result.kind == DID}
+    left = {result.row.sweep for result in results if result.row and waits(result)} - tried
     halts = {name: sweeps.halted(store, name) for name in tried | left}
     by_errors = [name for name, halt in halts.items() if halt and "kind" not in halt]
     for name in sorted(tried.union(by_errors)):
@@ -111,8 +111,8 @@ class _TodaysCode:
         """A function that is in no file is as it was last submitted."""
         if job.source.snapshot not in self._told:
             self._told.add(job.source.snapshot)
-            said = "its function is not in a file: the last submitted one is used"
-            click.echo(f"hostler: {job.name}: {said} (hostler.sweep submits a changed one)", err=True)
+            text = "its function is not in a file: the last submitted one is used"
+            click.echo(f"hostler: {job.name}: {text} (hostler.sweep submits a changed one)", err=True)
 
     def _today(self, file: str) -> Source:
         if file not in self._taken:

@@ -35,7 +35,7 @@ def command(
     if empty:
         return _empty(store, names, yes, as_json)
     results = acting.act(store, names, partial(_restorable, store) if restore else _removable)
-    chosen = [one for one in results if one.kind == acting.DID and one.row]
+    chosen = [result for result in results if result.kind == acting.DID and result.row]
     if not restore and chosen and not ask(f"{_shown(chosen)}\nPut in the trash?", yes=yes):
         click.echo("hostler: nothing was removed", err=True)
         return 1
@@ -64,24 +64,26 @@ def _restorable(store: Store, row: Row) -> Result:
 
 def _empty(store: Store, names: Sequence[str], yes: bool, as_json: bool) -> int:
     results = _decided(store, names)
-    doomed = [one for one in results if one.kind == acting.DID and one.row]
+    doomed = [result for result in results if result.kind == acting.DID and result.row]
     half = [] if names else trash.cut_off(store)
     if not doomed and not half:
         click.echo("hostler: nothing to delete", err=True)
-        return acting.report(store, [one for one in results if one.refused], as_json=as_json)
+        return acting.report(store, [result for result in results if result.refused], as_json=as_json)
     question = f"{_shown(doomed)}\nDelete for good, checkpoints and outputs too?"
     if doomed and not ask(question, yes=yes):
         click.echo("hostler: nothing was deleted", err=True)
         return 1
-    deleted = _delete(store, [one.row for one in doomed if one.row], lambda: _decided(store, names))
+    deleted = _delete(store, [result.row for result in doomed if result.row], lambda: _decided(store, names))
     for name in trash.cut_off(store) if half else ():
         trash.delete_sweep(store, name)
-    output.say_spared([one.name for one in doomed if one.row and one.row.id not in deleted])
+    output.say_spared([result.name for result in doomed if result.row and result.row.id not in deleted])
     if as_json:
-        gone = [one for one in doomed if one.row and one.row.id in deleted]
-        output.print_json([{"id": one.row.id, "said": one.said} for one in gone if one.row])
-        return int(any(one.refused for one in results))
-    results = [one for one in results if one not in doomed or (one.row and one.row.id in deleted)]
+        gone = [result for result in doomed if result.row and result.row.id in deleted]
+        output.print_json([{"id": result.row.id, "said": result.said} for result in gone if result.row])
+        return int(any(result.refused for result in results))
+    results = [
+        result for result in results if result not in doomed or (result.row and result.row.id in deleted)
+    ]
     return acting.report(store, results, as_json=False)
 
 
@@ -116,7 +118,7 @@ def _delete(store: Store, doomed: Sequence[Row], decide: Callable[[], list[Resul
     Returns their ids."""
     heads = {name: log.heads(store, name) for name in {row.sweep for row in doomed}}
     turns = {name: sweeps.trashed(store, name) for name in heads}
-    may = {one.row.id for one in decide() if one.kind == acting.DID and one.row}
+    may = {result.row.id for result in decide() if result.kind == acting.DID and result.row}
     deleted = set[str]()
     for row in doomed:
         turn, head = turns[row.sweep].get(row.id), heads[row.sweep].get(row.id, 0)
@@ -126,10 +128,12 @@ def _delete(store: Store, doomed: Sequence[Row], decide: Callable[[], list[Resul
     for name in dict.fromkeys(row.sweep for row in doomed):
         if sweeps.is_there(store, name) and trash.is_whole(sweeps.load(store, name), deleted):
             trash.delete_sweep(store, name)
+        else:
+            trash.delete_packed(store, name, {row.id for row in doomed if row.sweep == name} & deleted)
     return deleted
 
 
 def _shown(chosen: Sequence[Result]) -> str:
-    lines = [f"  {one.name}  {one.row.state}" for one in chosen[:ONE_BY_ONE] if one.row]
+    lines = [f"  {result.name}  {result.row.state}" for result in chosen[:ONE_BY_ONE] if result.row]
     more = len(chosen) - ONE_BY_ONE
     return "\n".join([*lines, f"  and {more} more"] if more > 0 else lines)

@@ -76,14 +76,14 @@ def _tag(store: Store, job: Job, row: Row, asked: _TagOptions) -> Result:
     shared = sweeps.tags(store, job, output.saying())[""]
     whole = [tag for tag in asked.remove if tag in shared and job.count > 1]
     if whole:
-        said = f"{whole[0]} is a tag of the whole sweep, from its file"
-        return Result(row.name, said, REFUSED, row)
+        text = f"{whole[0]} is a tag of the whole sweep, from its file"
+        return Result(row.name, text, REFUSED, row)
     add = [tag for tag in asked.add if tag not in row.tags]
     remove = [tag for tag in asked.remove if tag in row.tags]
     if add or remove:
         sweeps.tag(store, row.sweep, "" if job.count == 1 else row.id, add, remove)
-    left = [tag for tag in row.tags if tag not in remove] + [tag for tag in add if tag not in remove]
-    return Result(row.name, " ".join(left) or "no tags", row=row)
+    remaining = [tag for tag in row.tags if tag not in remove] + [tag for tag in add if tag not in remove]
+    return Result(row.name, " ".join(remaining) or "no tags", row=row)
 
 
 KEEP = "keep"  # the one mark of a checkpoint
@@ -106,19 +106,19 @@ def _mark_all(store: Store, steps: Mapping[str, tuple[str, Step | None]], asked:
 
 def _mark(store: Store, step: Step, asked: _TagOptions, row: Row) -> Result:
     try:
-        found = selection.choose(store, row.key, step)
+        checkpoint = selection.choose(store, row.key, step)
     except MissingError as error:
         return Result(row.name, str(error).removeprefix(f"{row.name}: "), REFUSED, row)
-    place, at = found.place, f"checkpoint {found.place.name}, step {found.checkpoint.step}"
+    place, at = checkpoint.place, f"checkpoint {checkpoint.place.name}, step {checkpoint.checkpoint.step}"
     if asked.remove:
         checkpoints.unmark(store, row.id, place)
-        if found.checkpoint.record.get("kept"):
-            said = f"{at}: it stays, because `checkpoint: keep_every` chose it"
-            return Result(row.name, said, REFUSED, row)
+        if checkpoint.checkpoint.record.get("kept"):
+            text = f"{at}: it stays, because `checkpoint: keep_every` chose it"
+            return Result(row.name, text, REFUSED, row)
         return Result(row.name, f"{at}: may be removed", row=row)
     if not asked.add:
-        return Result(row.name, f"{at}: {'stays' if found.stays else 'may be removed'}", row=row)
+        return Result(row.name, f"{at}: {'stays' if checkpoint.stays else 'may be removed'}", row=row)
     if checkpoints.mark(store, row.id, place):
         return Result(row.name, f"{at}: stays", row=row)
-    said = f"{at} was removed meanwhile, as newer ones came (hostler show {row.name} lists what is kept)"
-    return Result(row.name, said, REFUSED, row)
+    text = f"{at} was removed meanwhile, as newer ones came (hostler show {row.name} lists what is kept)"
+    return Result(row.name, text, REFUSED, row)

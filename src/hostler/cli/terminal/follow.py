@@ -281,15 +281,17 @@ class Vigil:
         if self._engine is None or self._fleet is None:
             return False
         try:
-            found = self._engine.list(self._fleet)
+            worker_infos = self._engine.list(self._fleet)
         except HostlerError:  # an engine that does not answer has not ended anything
             return True
-        living = [worker for worker in found if worker.alive and self._is_ours(worker)]
+        living = [worker for worker in worker_infos if worker.alive and self._is_ours(worker)]
         self._waits = [worker.detail for worker in living if worker.detail.startswith("waits")]
         return bool(living)
 
     def _is_ours(self, worker: WorkerInfo) -> bool:
-        started = {name for one in self._workers for name in (one.id, one.launch)} - {""}
+        started = {name for worker_info in self._workers for name in (worker_info.id, worker_info.launch)} - {
+            ""
+        }
         return bool(started & {worker.id, worker.launch}) or self._key.sweep in worker.sweeps
 
     def _tell_of_trouble(self) -> None:
@@ -299,9 +301,9 @@ class Vigil:
                 self._told = self._waits[0]
                 click.echo(f"hostler: its worker {self._told}", err=True)
             return
-        said = self._last_words()
-        if said and said[-1].endswith("; trying again") and said[-1] != self._told:
-            self._told = said[-1]
+        lines = self._last_words()
+        if lines and lines[-1].endswith("; trying again") and lines[-1] != self._told:
+            self._told = lines[-1]
             click.echo(f"hostler: the worker says: {self._told}", err=True)
 
     def _held(self, state: RunState) -> bool:

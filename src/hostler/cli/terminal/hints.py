@@ -33,12 +33,12 @@ def nobody(store: Store, found: Sequence[Row], say: Say | None = None) -> str:
         return ""
     alone = set(unserved(store, {row.sweep for row in waiting}, say))
     alone -= {sweep for sweep in alone if sweeps.why_halted(store, sweep, say)}
-    left = [row for row in waiting if row.sweep in alone and not row.by_hand]
-    if not left:
+    rows = [row for row in waiting if row.sweep in alone and not row.by_hand]
+    if not rows:
         own = sum(row.by_hand for row in waiting)
         return f"{own} of scripts started by hand: each goes on when it is started again" if own else ""
-    kinds = {"queued" if row.state == QUEUED else "lost" for row in left}
-    what = counted(len(left), f"{' or '.join(sorted(kinds, reverse=True))} run")
+    kinds = {"queued" if row.state == QUEUED else "lost" for row in rows}
+    what = counted(len(rows), f"{' or '.join(sorted(kinds, reverse=True))} run")
     return f"nobody works on {what}: {worker_command(store)}"
 
 
@@ -53,7 +53,7 @@ def died(store: Store, found: Iterable[Row]) -> list[str]:
 
 
 def unserved(store: Store, names: Iterable[str], say: Say | None = None) -> list[str]:
-    """Those of the sweeps that no living worker takes, nor one that is about to start on this machine."""
+    """Sweeps that no living worker takes, nor one that is about to start on this machine."""
     now = serving.look(store, say)
     return [name for name in names if not now.serves(name) and not this_machine().starting(store.url, name)]
 
@@ -92,9 +92,9 @@ def lines(store: Store, found: Sequence[Row]) -> Iterator[str]:
 
     forming = [row for row in found if row.forming]
     sessions = heartbeats.etags(store) if forming else ()
-    beats = {one: beat for one in sessions if (beat := heartbeats.read(store, one)) is not None}
+    beats = {session: beat for session in sessions if (beat := heartbeats.read(store, session)) is not None}
     for row in forming:
-        seen = Gang(store, row.id, row.claim).look()
+        gang_view = Gang(store, row.id, row.claim).look()
         nodes = int(row.forming.rpartition(" ")[2])
-        told = missing.who(seen, beats, row.session or "", row.sweep, nodes)
-        yield f"{row.name}: {row.forming} workers have joined: {told}"
+        text = missing.who(gang_view, beats, row.session or "", row.sweep, nodes)
+        yield f"{row.name}: {row.forming} workers have joined: {text}"

@@ -13,7 +13,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from hostler.cli.terminal import output
-from hostler.cli.terminal.screen import GAP, printable, shorten, width
+from hostler.cli.terminal.screen import GAP, middle, printable, width
 from hostler.errors import UsageError
 from hostler.frozen import dataclass
 from hostler.spec.params import flatten
@@ -83,8 +83,8 @@ def chosen(
         return [known[0], known[1], *params, *metrics, *known[2:6]]
     if asked:
         first, words = known[0], [word for word in asked.split(",") if word.strip()]
-        found = [column for word in words if (column := find(known, word))]
-        return [first, *(c for c in found if c is not first)]
+        columns = [column for word in words if (column := find(known, word))]
+        return [first, *(c for c in columns if c is not first)]
     facts = [column for column in known[2:6] if any(column.cells)]
     hosts = {row.host for row in rows if row.host}
     facts = [column for column in facts if column.title != HOST or len(hosts) > 1]
@@ -190,12 +190,12 @@ def _elapsed(seconds: float | None) -> str:
 def _params(rows: Sequence[Row]) -> list[Column]:
     given = [flatten(row.params) for row in rows]
     keys = dict.fromkeys(key for params in given for key in params)
-    found = []
+    columns = []
     for n, key in enumerate(keys):
         values = tuple(params.get(key) for params in given)
         cells = tuple(_cut(output.value_text(p[key])) if key in p else "" for p in given)
-        found.append(Column(key, values, cells, 2 + n / 1000))
-    return found
+        columns.append(Column(key, values, cells, 2 + n / 1000))
+    return columns
 
 
 def _metrics(rows: Sequence[Row]) -> list[Column]:
@@ -203,13 +203,13 @@ def _metrics(rows: Sequence[Row]) -> list[Column]:
     ranked = next((row.metric for row in rows if row.metric), None)
     logged = dict.fromkeys(name for row in rows for name in row.metrics if not name.startswith("system/"))
     keys = {key for row in rows for key in flatten(row.params)}
-    found = []
+    columns = []
     for n, name in enumerate(sorted(logged, key=lambda name: name != ranked)):
         values = tuple(_value(row, name, ranked) for row in rows)
         cells = tuple("" if value is None else show_number(value) for value in values)
         title = f"metric.{name}" if name in keys else name
-        found.append(Column(title, values, cells, 0 if name == ranked else 6 + n / 1000))
-    return found
+        columns.append(Column(title, values, cells, 0 if name == ranked else 6 + n / 1000))
+    return columns
 
 
 def _value(row: Row, name: str, ranked: str | None) -> float | None:
@@ -239,7 +239,7 @@ def _several(rows: Sequence[Row]) -> set[str]:
 
 
 def _cut(text: str) -> str:
-    return shorten(printable(text), LONGEST)
+    return middle(printable(text), LONGEST)
 
 
 def _is_number(value: Any) -> bool:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import sys
 import unicodedata
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Container, Iterable, Sequence
 from types import TracebackType
 from typing import Any, TextIO
 
@@ -46,6 +46,31 @@ def shorten(text: str, room: int) -> str:
     return kept + CUT if room > 0 else ""
 
 
+def middle(text: str, room: int) -> str:
+    """Both ends of a text that does not fit, an ellipsis between them: long names differ at their ends."""
+    if width(text) <= room or room < 3:
+        return shorten(text, room)
+    tail, used = "", 0
+    for letter in reversed(text):
+        used += _cells(letter)
+        if used > (room - 1) // 2:
+            break
+        tail = letter + tail
+    return shorten(text, room - width(tail)) + tail
+
+
+def wrapped(text: str, room: int, indent: str) -> list[str]:
+    """The text broken at its spaces, later lines indented; a word that is too long loses its middle."""
+    shown = [text[: len(text) - len(text.lstrip())]]
+    for word in text.split():
+        longer = f"{shown[-1]} {word}" if shown[-1].strip() else shown[-1] + word
+        if width(longer) > room and shown[-1].strip():
+            longer = indent + word
+            shown.append("")
+        shown[-1] = longer if width(longer) <= room else middle(longer, room)
+    return shown
+
+
 def fitted(wanted: Sequence[int], least: Sequence[int], room: int) -> list[int]:
     """Widths of columns that fit: the widest give way first, none below its least until all are there."""
     widths = list(wanted)
@@ -66,12 +91,18 @@ def lines(
     least: Sequence[int],
     room: int,
     paint: Callable[[int, int, str], str],
+    names: Container[int] = (),
 ) -> list[str]:
-    """The table; `paint` colours the text of a row (from -1, the head, on) and column."""
+    """The table; `paint` colours the text of a row (from -1, the head, on) and column. `names`: columns that
+    keep their ends where they are cut."""
     clean = [[printable(cell) for cell in cells] for cells in (head, *rows)]
     wanted = [max(map(width, column)) for column in zip(*clean, strict=True)]
     widths = fitted(wanted, [min(a, b) for a, b in zip(least, wanted, strict=True)], room)
-    return [_line(n - 1, cells, widths, paint) for n, cells in enumerate(clean)]
+    cut = [
+        [(middle if n in names else shorten)(cell, widths[n]) for n, cell in enumerate(cells)]
+        for cells in clean
+    ]
+    return [_line(n - 1, cells, widths, paint) for n, cells in enumerate(cut)]
 
 
 class Live:
@@ -139,9 +170,8 @@ class _Above:
 
 
 def _line(
-    row: int, cells: Sequence[str], widths: Sequence[int], paint: Callable[[int, int, str], str]
+    row: int, short: Sequence[str], widths: Sequence[int], paint: Callable[[int, int, str], str]
 ) -> str:
-    short = [shorten(cell, room) for cell, room in zip(cells, widths, strict=True)]
     short = [*short[:-1], short[-1].rstrip()] if short else short
     gaps = [GAP + " " * (room - width(cell)) for cell, room in zip(short, widths, strict=True)]
     last = max((n for n, cell in enumerate(short) if cell), default=-1)

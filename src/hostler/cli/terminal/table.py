@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import sys
 import time
@@ -47,9 +48,7 @@ def watch_table(
     with screen.Live() as live:
         while True:
             found = look()
-            size = shutil.get_terminal_size()
-            room = size.lines - 3 * max(1, len(list(run_columns.blocks(found))))
-            live.show(drawn(_most_telling(found, room), size.columns, sort=sort, columns=columns))
+            live.show(on_screen(found, shutil.get_terminal_size(), sort=sort, columns=columns))
             if not goes_on(found):
                 break
             time.sleep(every)
@@ -119,13 +118,13 @@ def _watch_lines(
 ) -> None:
     said: dict[str, tuple[str, ...]] = {}
     while True:
-        found = look()
-        for row in found:
+        rows = look()
+        for row in rows:
             news = _news(row)
             if said.get(row.id) != news:
                 said[row.id] = news
                 click.echo("  ".join(filter(None, news)))
-        if not goes_on(found):
+        if not goes_on(rows):
             return
         time.sleep(every)
 
@@ -176,8 +175,26 @@ def drawn(found: Sequence[Row], room: int, *, sort: str = "", columns: str = "")
         kept, out = run_columns.fitting(wanted, room)
         lines += ["", *_table(block, kept, room)] if lines else _table(block, kept, room)
         if out:
-            lines.append(f"  left out at {room} columns: {', '.join(out)} (--columns chooses)")
+            lines += left_out(out, room)
     return lines
+
+
+def on_screen(
+    found: Sequence[Row], size: os.terminal_size, *, sort: str = "", columns: str = ""
+) -> list[str]:
+    """The tables with as many runs as one screen holds: what scrolled away could not be drawn anew."""
+    room = size.lines - 3 * max(1, len(list(run_columns.blocks(found))))
+    lines = drawn(_most_telling(found, room), size.columns, sort=sort, columns=columns)
+    over = len(lines) - (size.lines - 1)  # names of columns that are left out may need several lines
+    if over <= 0:
+        return lines
+    return drawn(_most_telling(found, room - over), size.columns, sort=sort, columns=columns)
+
+
+def left_out(titles: Sequence[str], room: int) -> list[str]:
+    """The columns that a narrow terminal has no room for, by name."""
+    line = f"  left out at {room} columns: {', '.join(titles)} (--columns chooses)"
+    return screen.wrapped(line, room, "    ")
 
 
 def _table(rows: Sequence[Row], columns: Sequence[Column], room: int) -> list[str]:
@@ -198,4 +215,5 @@ def _table(rows: Sequence[Row], columns: Sequence[Column], room: int) -> list[st
 
     least = [FIRM.get(column.title, width(column.head)) for column in columns]
     cells = [list(line) for line in zip(*(column.aligned for column in columns), strict=True)]
-    return screen.lines([column.head for column in columns], cells, least, room, painted)
+    names = [n for n, column in enumerate(columns) if column.title == run_columns.NAME]
+    return screen.lines([column.head for column in columns], cells, least, room, painted, names)

@@ -14,11 +14,11 @@ def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--lr", type=float, default=0.1)
     parser.add_argument("--steps", type=int, default=50)
-    given = parser.parse_args()
+    arguments = parser.parse_args()
     saved = Path(os.environ.get("HOSTLER_CHECKPOINT_DIR", "."), "state.json")
     state = json.loads(saved.read_text()) if saved.exists() else {"step": 0, "slope": 0.0, "offset": 0.0}
-    while state["step"] < given.steps:
-        loss = step(state, given.lr)
+    while state["step"] < arguments.steps:
+        loss = step(state, arguments.lr)
         print(json.dumps({"step": state["step"], "loss": round(loss, 5)}), flush=True)
         if state["step"] % 10 == 0:
             save(saved, state)

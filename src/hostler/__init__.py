@@ -28,7 +28,7 @@ fleet/        the submitter's side: snapshot, submit, launch
 money/        prices, reservations, deadlines
 sdk/          inside the user's process: run, loops, checkpoints
 search/       which configuration next, which run goes on
-trackers/     runs in TensorBoard, W&B, MLflow and Comet
+trackers/     runs in TensorBoard, W&B, MLflow, Comet and trackio
 callbacks/    runs in the loops of other libraries
 analysis/     results read back: frames, plots, report, dashboard
 train/        the PyTorch trainer

@@ -7,6 +7,6 @@ import sys
 if __name__ == "__main__":
     if not getattr(sys.flags, "safe_path", False):  # -P, since Python 3.11
         del sys.path[0]  # the current folder: a project may have a random.py
-    from hostler.cli.main import main
+    from hostler.cli.entry import main
 
     main()

@@ -146,7 +146,7 @@ def frame(
     """All runs of a store, one row each: facts, parameters, of each metric the last, the best and the curve.
 
     store   an address; or runs of a tracking tool: "wandb:FOLDER", "wandb:ENTITY/PROJECT", "mlflow:URI",
-            "tensorboard:FOLDER", "comet:ARCHIVE"; a list of them is one frame
+            "tensorboard:FOLDER", "comet:ARCHIVE", "trackio:FOLDER"; a list of them is one frame
     where   a condition for each of some columns: a value, a list of values, slice(low, high), a compiled
             regular expression, a function; hostler.isnt(…) of any of them
     curves  False: without the arrays; names: of these metrics alone

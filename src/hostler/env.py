@@ -6,11 +6,15 @@ Nobody else reads or writes the environment (`settings.py` aside, for times and 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping
-from pathlib import Path
+import typing
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 
 from hostler.errors import MachineError, UsageError
 from hostler.private import closed_folder, own_folder
+
+if typing.TYPE_CHECKING:
+    from pathlib import Path  # --help does without, and is quicker for it
 
 # Given to a run's process. docs/scripts.md documents each.
 STORE = "HOSTLER_STORE"
@@ -66,51 +70,65 @@ def script_dirs() -> list[Path]:
 def script_folders() -> list[Path]:
     """The folders of scripts by hand on this machine, alive or dead. Where there are none this costs two
     looks; what another user made or can write to is passed over."""
-    found: list[Path] = []
+    paths: list[Path] = []
     for path, checked in ((_cache_path, cache_dir), (_machine_path, machine_dir)):
         try:
             names = os.listdir(_scripts(path()))
-            found += [_scripts(checked()) / name for name in sorted(names)] if names else []
+            paths += [_scripts(checked()) / name for name in sorted(names)] if names else []
         except (OSError, RuntimeError, MachineError):  # RuntimeError: a user without a home
             continue
-    return found
+    return paths
 
 
 def _scripts(base: Path) -> Path:
     return base / "alone"
 
 
+def _path(text: str) -> Path:
+    from pathlib import Path
+
+    return Path(text)
+
+
+def _home() -> Path:
+    from pathlib import Path
+
+    return Path.home()
+
+
 def _cache_path() -> Path:
     given = os.environ.get(CACHE)
     if given:
-        return Path(given).expanduser().absolute()
+        return _path(given).expanduser().absolute()
     base = os.environ.get("XDG_CACHE_HOME")
-    return (Path(base) if base else Path.home() / ".cache") / "hostler"
+    return (_path(base) if base else _home() / ".cache") / "hostler"
 
 
 def _machine_path() -> Path:
-    return Path(_runtime_dir() or os.environ.get("TMPDIR") or "/tmp") / f"hostler-{os.getuid()}"
+    return _path(_runtime_dir() or os.environ.get("TMPDIR") or "/tmp") / f"hostler-{os.getuid()}"
 
 
 def _runtime_dir() -> str | None:
     """XDG_RUNTIME_DIR, unless it belongs to another user: `su` and `sudo` may leave one behind."""
-    given = os.environ.get("XDG_RUNTIME_DIR")
+    xdg_runtime_dir = os.environ.get("XDG_RUNTIME_DIR")
     try:
-        return given if given and os.stat(given).st_uid == os.geteuid() else None
+        return (
+            xdg_runtime_dir if xdg_runtime_dir and os.stat(xdg_runtime_dir).st_uid == os.geteuid() else None
+        )
     except OSError:  # not there: whoever writes to it learns why
-        return given
+        return xdg_runtime_dir
 
 
 def state_dir() -> Path:
     """Where this user's programs keep what is theirs alone, on whatever machine."""
     base = os.environ.get("XDG_STATE_HOME")
-    return (Path(base) if base else Path.home() / ".local" / "state") / "hostler"
+    return (_path(base) if base else _home() / ".local" / "state") / "hostler"
 
 
 def prices() -> Path | None:
     """A table of prices in place of the one that comes with hostler."""
     given = os.environ.get(PRICES)
-    return Path(given).expanduser() if given else None
+    return _path(given).expanduser() if given else None
 
 
 def visible_gpus() -> str | None:
@@ -190,7 +208,7 @@ def _is_on(name: str) -> bool:
 def seats() -> Path | None:
     """The file that names the runs of this process, where it has several."""
     given = os.environ.get(SEATS)
-    return Path(given) if given else None
+    return _path(given) if given else None
 
 
 def function_sha() -> str:
@@ -281,21 +299,25 @@ def named(names: Iterable[str]) -> list[str]:
 
 def google_key_file() -> Path | None:
     """The file with Google's credentials that the environment names."""
-    given = os.environ.get("GOOGLE_APPLICATION_CREDENTIALS")
-    return Path(given).expanduser() if given else None
+    google_application_credentials = os.environ.get("GOOGLE_APPLICATION_CREDENTIALS")
+    return _path(google_application_credentials).expanduser() if google_application_credentials else None
 
 
 def google_login_file() -> Path:
     """Where `gcloud auth application-default login` leaves a person's."""
     folder = os.environ.get("CLOUDSDK_CONFIG")
-    base = Path(folder) if folder else Path.home() / ".config" / "gcloud"
+    base = _path(folder) if folder else _home() / ".config" / "gcloud"
     return base / "application_default_credentials.json"
 
 
 def amazon_profiles() -> Path:
     """Where Amazon's own tools keep keys."""
-    given = os.environ.get("AWS_SHARED_CREDENTIALS_FILE")
-    return Path(given).expanduser() if given else Path.home() / ".aws" / "credentials"
+    aws_shared_credentials_file = os.environ.get("AWS_SHARED_CREDENTIALS_FILE")
+    return (
+        _path(aws_shared_credentials_file).expanduser()
+        if aws_shared_credentials_file
+        else _home() / ".aws" / "credentials"
+    )
 
 
 def gcs_emulator() -> str | None:
@@ -315,8 +337,8 @@ def cloud_endpoint() -> str | None:
 
 def kubeconfigs() -> list[Path]:
     """Where clusters are written down, as kubectl looks for it."""
-    given = [Path(part).expanduser() for part in os.environ.get("KUBECONFIG", "").split(os.pathsep) if part]
-    return given or [Path.home() / ".kube" / "config"]
+    paths = [_path(part).expanduser() for part in os.environ.get("KUBECONFIG", "").split(os.pathsep) if part]
+    return paths or [_home() / ".kube" / "config"]
 
 
 def cloud_project() -> str | None:
@@ -339,13 +361,13 @@ def drill_record() -> Path | None:
     if not folder:
         return None
     attempt, rank = os.environ.get(ATTEMPT, "0"), os.environ.get("RANK", "0")
-    return Path(folder) / f"{attempt}-{rank}-{os.getpid()}.jsonl"
+    return _path(folder) / f"{attempt}-{rank}-{os.getpid()}.jsonl"
 
 
 def run_dir() -> Path | None:
     """The folder through which a worker speaks with this process; None: no worker started it."""
     given = os.environ.get(RUN_DIR)
-    return Path(given) if given else None
+    return _path(given) if given else None
 
 
 def handed_run() -> tuple[str, str, int]:
@@ -429,3 +451,17 @@ def launch() -> str:
     """Name that the ranks of one launch share."""
     names = ("MASTER_ADDR", "MASTER_PORT", "TORCHELASTIC_RUN_ID", "TORCHELASTIC_RESTART_COUNT")
     return " ".join(os.environ.get(name, "") for name in names)
+
+
+@contextmanager
+def without_plugins() -> Iterator[None]:
+    """For what is done inside, pydantic looks for no plugins: among some hundred packages that takes longer
+    than reading a file, and hostler's models are to be checked by hostler alone."""
+    plugins = "PYDANTIC_DISABLE_PLUGINS"
+    before = os.environ.get(plugins)
+    os.environ[plugins] = "__all__"
+    try:
+        yield
+    finally:
+        os.environ.pop(plugins)
+        os.environ.update({plugins: before} if before is not None else {})

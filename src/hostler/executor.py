@@ -26,29 +26,37 @@ from typing import Any
 from hostler import env
 from hostler.backends.project_file import parse_sweep
 from hostler.errors import CallFailed, HostlerError, MissingError, UsageError
+from hostler.fleet import again, callers, pending
+from hostler.fleet.fleet_choice import sweep_fleet
 from hostler.fleet.function import Packed, name_of
-from hostler.fleet.launcher import sweep_launcher
+from hostler.fleet.launcher import Launcher, sweep_launcher
 from hostler.fleet.ready import say
 from hostler.fleet.secrets import check_secrets
-from hostler.fleet.sweep import draft_sweep, submit_calls
+from hostler.fleet.sweep import Swept, draft_sweep, submit_calls
 from hostler.records.checkpoint import outputs
+from hostler.records.launch import serving
+from hostler.records.packs.packed_store import open_store
 from hostler.records.rows import Row, rows
 from hostler.records.run import control
 from hostler.records.run.log import RunKey
 from hostler.records.run.state import UNREADABLE
 from hostler.records.series.logs import LogReader
 from hostler.sdk.call import KEEP, RESULT_FILE, RETURNED
+from hostler.spec.files.sweepfile import SweepFile
 from hostler.spec.files.yaml12 import Document
 from hostler.spec.job import Job, mark
 from hostler.spec.plain_data import plain
+from hostler.spec.project import Project
 from hostler.spec.space import Listed
 from hostler.spec.states import DIVERGED, DONE, ENDED, FAILED, RUNNING, STOPPED
-from hostler.store import Store, open_store
-from hostler.sweeping import as_in_file, command_of, packed, project_here, start_workers
+from hostler.spec.units import counted
+from hostler.store import Store
+from hostler.sweeping import as_in_file, command_of, packed, place_of, project_here, start_workers
 
 LOOK = 0.3  # seconds between two looks at the store
+ALONE = 20.0  # seconds in which a worker of this machine begins
+OVER = 3.0  # seconds in which a sweep that has come to a halt may go on
 GATHER = 0.05  # seconds in which calls one after another become one submission
-TRACEBACK = "Traceback (most recent call last)"
 
 
 class FunctionJob(Future[Any]):
@@ -122,12 +130,21 @@ class FunctionJob(Future[Any]):
     def _failure(self, row: Row) -> CallFailed:
         failure = row.failure or {}
         said = failure.get("message") or f"its run is {'in the trash' if row.trashed else row.state}"
-        text = self.logs()
-        lines = text[text.rfind(TRACEBACK) :].splitlines() if TRACEBACK in text else []
-        trace = "\n".join(line for line in lines if not line.startswith("[hostler] "))
         return CallFailed(
-            f"{name_of(self.function)}: {said}", f"hostler show {row.id} has all of it", traceback=trace
+            f"{self._executor.title(self.function)}: {said}",
+            f"hostler show {row.id} has all of it",
+            traceback=str(failure.get("traceback") or ""),
         )
+
+    def give_up(self, why: str) -> None:
+        """Nobody carries it out."""
+        title, sweep = self._executor.title(self.function), self.key.sweep if self.key else ""
+        error = CallFailed(
+            f"{title}: not carried out, as {sweep} is halted: {why}",
+            hint="call it again once that is mended; hostler status says more",
+        )
+        with contextlib.suppress(InvalidStateError):  # it was cancelled meanwhile
+            self.set_exception(error)
 
 
 @dataclass
@@ -165,18 +182,34 @@ class Executor:
             raise UsageError(
                 "hostler.Executor was made inside a run", hint='put it below if __name__ == "__main__":'
             )
+        if "max_workers" in keys:
+            raise UsageError("an Executor does not take max_workers", hint="parallel=4: so many at once")
         for key in {"parameters", "command", "method", "repeat", "prune"} & keys.keys():
             raise UsageError(f"an Executor does not take {key}", hint="hostler.sweep(function, …) does")
         self._project, self._on, self._name, self._keys = project_here(), on, name, keys
         self._leave = tuple(leave)
+        self._check()
         self._mark = f"{time.time_ns():x}" if again else ""
         self.store: Store = open_store(store or env.store_url() or self._project.store)
+        self._over: dict[str, float] = {}  # sweep → since when nobody takes more of it
+        self._started: dict[str, tuple[Launcher, Swept]] = {}  # of each sweep, as it was last submitted
+        self._alone: dict[str, tuple[float, int]] = {}  # sweep → since when nothing goes on; what was done
         self._groups: dict[Callable[..., Any], _FunctionCalls] = {}
         self.lock = threading.Lock()  # around lists of jobs
         self._working = threading.RLock()  # around everything that is done with the store
         self._asked = threading.Event()
         self._closed = False
         self._thread: threading.Thread | None = None
+
+    def _check(self) -> None:
+        """Refuse keys that no file would have, and a fleet that is not there, before anything is called."""
+        file = self._file({"command": ["python"]})
+        sweep_fleet(file.project, self._on, file.parallel, file.project.store)
+
+    def _file(self, own: Mapping[str, Any]) -> SweepFile:
+        """The sweep file that these calls would have; `own` are keys of the function."""
+        values = {"parameters": {}, **as_in_file(self._keys), **own}
+        return parse_sweep(Document("hostler.Executor", values, {}), self._project, Path.cwd() / "sweep.yaml")
 
     def submit(self, function: Callable[..., Any], /, *args: Any, **keywords: Any) -> FunctionJob:
         """Submit a call; its job comes at once."""
@@ -204,6 +237,10 @@ class Executor:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.shutdown(wait=error is None)
+
+    def title(self, function: Callable[..., Any]) -> str:
+        """What its calls are called."""
+        return self._name or name_of(function)
 
     def _add(self, function: Callable[..., Any], calls: list[dict[str, Any]]) -> list[FunctionJob]:
         if self._closed:
@@ -256,42 +293,57 @@ class Executor:
                             job.set_exception(error)
 
     def _submit(self, group: _FunctionCalls, jobs: list[FunctionJob]) -> None:
-        given = {
-            "parameters": {},
-            **as_in_file(self._keys),
-            **command_of(group.function, group.packed, self._project, self._keys, KEEP),
-            "name": self._name or name_of(group.function),
-        }
-        file = parse_sweep(Document("hostler.Executor", given, {}), self._project, Path.cwd() / "sweep.yaml")
+        command = command_of(group.function, group.packed, self._project, self._keys, KEEP)
+        file = self._file({**command, "name": self.title(group.function)})
         calls = {mark("", (), job.params): job.params for job in jobs}  # equal ones are one run
         draft = draft_sweep(file, Listed(tuple(calls.values())))
         check_secrets(draft.secrets)
         workers = sweep_launcher(file.project, self.store.url, self._on, draft.parallel).prepared(self.store)
         done = submit_calls(
-            self.store, file, draft, function=group.packed, leave=self._leave, mark=self._mark
+            self.store,
+            file,
+            draft,
+            function=group.packed,
+            leave=(*self._leave, *_programs(self._project, group)),
+            shape=callers.without_main(_own_file(self._project, group)),
+            mark=self._mark,
         )
         places = _places(done.job)
         for job in jobs:
             index = places[mark(done.job.name, draft.command, job.params)]
             job.key = RunKey(done.job.name, done.job.run_id(index))
-        self._try_again({job.key for job in jobs if job.key and not job.unwanted}, done.job.name)
+        self._try_again({job.key for job in jobs if job.key and not job.unwanted}, done.job)
         for key in {job.key for job in jobs if job.key and job.unwanted}:  # since they were taken
             self.stop_unwanted(key)
-        say(f"{done.job.name}: {len(jobs)} {'call' if len(jobs) == 1 else 'calls'}, {len(done.edit.new)} new")
-        start_workers(self.store, workers, done, always=self._on is not None)
+        say(f"{done.job.name}: {counted(len(jobs), 'call')}, {len(done.edit.new)} new")
+        if done.version == 1 and not self._mark and (differs := callers.other_code(self.store, done.job)):
+            say(f"{done.job.name}: other code than of earlier calls: {differs}")
+        self._started[done.job.name] = (workers, done)
+        try:
+            start_workers(self.store, workers, done, always=self._on is not None, own_python=True)
+        except HostlerError:  # a machine that has done all of it and left is no failure
+            if not self._are_taken({job.key for job in jobs}, done.job.name):
+                raise
+
+    def _are_taken(self, keys: set[RunKey | None], sweep: str) -> bool:
+        """Whether each of these runs goes on or is over."""
+        found = rows(self.store, [sweep], touched=True)
+        return keys <= {row.key for row in found if row.state in (RUNNING, *ENDED)}
 
     def stop_unwanted(self, key: RunKey) -> None:
         """Stop a run that no call of this program wants any more."""
         if all(job.unwanted for job in self._open() if job.key == key):
             control.stop(self.store, key, by="FunctionJob.cancel")
 
-    def _try_again(self, keys: set[RunKey], sweep: str) -> None:
-        """Calls that failed or were stopped before: whoever asks again wants them tried again."""
-        for row in rows(self.store, [sweep], touched=True):
+    def _try_again(self, keys: set[RunKey], job: Job) -> None:
+        """Calls that failed or were stopped before: whoever asks again wants them tried again, and those that
+        were left because of errors."""
+        for row in rows(self.store, [job.name], touched=True):
             if row.key in keys and row.state in (FAILED, DIVERGED):
                 control.retry(self.store, row.key, by="hostler.Executor")
             elif row.key in keys and row.state == STOPPED:
                 control.resume(self.store, row.key, by="hostler.Executor")
+        again.lift_if_asked(self.store, job)
 
     def _look(self, group: _FunctionCalls) -> None:
         sweeps = {job.key.sweep for job in group.waiting if job.key and not job.done()}
@@ -303,12 +355,55 @@ class Executor:
             with contextlib.suppress(HostlerError, OSError):  # of its log or result: the next look
                 if job.key in found:
                     job.settle(found[job.key])
+        for name in sweeps:
+            with contextlib.suppress(HostlerError, OSError):
+                self._give_up(group, name, [row for key, row in found.items() if key.sweep == name])
         with self.lock:
             group.waiting = [job for job in group.waiting if not job.done()]
+
+    def _give_up(self, group: _FunctionCalls, sweep: str, found: list[Row]) -> None:
+        """Calls of which nobody will take any more are over: their program would wait for ever."""
+        left = [job for job in group.waiting if job.key and job.key.sweep == sweep and not job.done()]
+        why = pending.why_over(self.store, sweep, found) if left else ""
+        if not why:
+            self._over.pop(sweep, None)
+        elif time.monotonic() < self._over.setdefault(sweep, time.monotonic()) + OVER:
+            return  # another worker may be on its way, or a person at work
+        for job in left if why else ():
+            job.give_up(why)
+        self._see_to_workers(sweep, [] if why else left, found)
+
+    def _see_to_workers(self, sweep: str, left: list[FunctionJob], found: list[Row]) -> None:
+        """On this machine: start workers again where they are gone; say once that they take nothing."""
+        goes_on = any(row.state == RUNNING and not row.stale for row in found)
+        if self._on is not None or not left or goes_on:
+            self._alone.pop(sweep, None)
+            return
+        since, tried = self._alone.setdefault(sweep, (time.monotonic(), 0))
+        if time.monotonic() < since + ALONE or serving.look(self.store, _pass).serves(sweep):
+            return
+        self._alone[sweep] = (time.monotonic(), tried + 1)
+        if tried == 0:
+            start_workers(self.store, *self._started[sweep], always=False, own_python=True)
+        elif tried == 1:
+            what = counted(len(left), "call")
+            say(f"{sweep}: nobody works on {what}: has this machine the resources that they ask for?")
 
 
 def _pass(line: str) -> None:
     """A damaged record of another run is not this program's concern."""
+
+
+def _programs(project: Project, group: _FunctionCalls) -> list[str]:
+    """Files of the project that only make calls; a launcher of hostler's names its script in its calls."""
+    if project.git is not None or group.function.__module__.startswith("hostler."):
+        return []
+    return callers.programs(project.root, _own_file(project, group))
+
+
+def _own_file(project: Project, group: _FunctionCalls) -> str:
+    """The file that the function is imported from, from the project's folder on."""
+    return "" if group.packed else place_of(group.function, project).rpartition(":")[0]
 
 
 def _places(job: Job) -> dict[str, int]:
@@ -323,18 +418,22 @@ def _params(
     name = name_of(function)
     try:
         bound = inspect.signature(function).bind(*args, **keywords)
-    except (TypeError, ValueError) as error:  # ValueError: of a function of C, which has no signature
+    except TypeError as error:
         raise UsageError(f"{name}(): {error}") from None
-    given: dict[str, Any] = {}
+    except ValueError:  # a function of C
+        raise UsageError(
+            f"{name}() does not say what it takes", hint="call it in a function of your own"
+        ) from None
+    values: dict[str, Any] = {}
     for key, value in bound.arguments.items():
-        kind = bound.signature.parameters[key].kind
-        if kind in (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.POSITIONAL_ONLY):
-            raise UsageError(
-                f"{name}(): {key} has no name to be passed by", hint=f"give {name} parameters with names"
-            )
-        given |= value if kind is inspect.Parameter.VAR_KEYWORD else {key: value}
+        more = (
+            value if bound.signature.parameters[key].kind is inspect.Parameter.VAR_KEYWORD else {key: value}
+        )
+        if twice := values.keys() & more.keys():
+            raise UsageError(f"{name}(): {min(twice)} is given by place and by name", hint="rename one")
+        values |= more
     try:
-        return {key: plain(value, key) for key, value in given.items()}
+        return {key: plain(value, key) for key, value in values.items()}
     except ValueError as error:
         raise UsageError(
             f"{name}(): {error}", hint="pass numbers, texts, lists and dicts, and make the rest inside"

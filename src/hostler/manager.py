@@ -18,6 +18,7 @@ from typing import Any
 
 from hostler import api, env
 from hostler.errors import UsageError
+from hostler.records.packs.packed_store import open_store
 from hostler.records.run import control
 from hostler.records.run.log import RunKey
 from hostler.records.sweep import sweeps
@@ -27,7 +28,7 @@ from hostler.sdk.manager.manager import ManagedRun as _Run
 from hostler.sdk.manager.manager import Manager as _Manager
 from hostler.spec.names import slug
 from hostler.spec.states import DONE
-from hostler.store import Store, open_store
+from hostler.store import Store
 
 __all__ = ["Manager", "TestManager"]
 
@@ -59,7 +60,7 @@ class TestManager(_Manager):
 
 
 def _trials(given: Hyparams | Sequence[Hyparams] | None) -> Trials:
-    several = None if given is None or isinstance(given, Mapping) else [dict(one) for one in given]
+    several = None if given is None or isinstance(given, Mapping) else [dict(record) for record in given]
     if env.run_dir() is not None:
         if several is not None and len(several) != 1:
             raise UsageError(
@@ -121,10 +122,10 @@ def _done(store: Store, name: str, count: int) -> list[int]:
     """How often each trial has been done."""
     times = [0] * count
     for sweep in sweeps.names(store):
-        found = re.fullmatch(rf"{re.escape(name)}-(\d+)(?:-\d+)?", sweep)
-        if found and int(found[1]) < count:
+        match = re.fullmatch(rf"{re.escape(name)}-(\d+)(?:-\d+)?", sweep)
+        if match and int(match[1]) < count:
             job = sweeps.load(store, sweep)
-            times[int(found[1])] += control.state_of(store, RunKey(sweep, job.run_id(0))).state == DONE
+            times[int(match[1])] += control.state_of(store, RunKey(sweep, job.run_id(0))).state == DONE
     return times
 
 

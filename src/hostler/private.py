@@ -11,9 +11,12 @@ from __future__ import annotations
 import os
 import stat
 from contextlib import suppress
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 from hostler.errors import MachineError
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 ELSEWHERE = "set TMPDIR to a folder of your own"
 ANOTHER_CACHE = "name a folder of your own: `cache:` of the fleet, or HOSTLER_CACHE"

@@ -49,7 +49,7 @@ def table() -> dict[int, ProcessRow]:
     if not _has_proc():
         return parse_ps(_ps(["ps", "-axo", PS]))
     rows = (row(int(name)) for name in os.listdir(PROC) if name.isdigit())
-    return {found.pid: found for found in rows if found is not None}
+    return {process_row.pid: process_row for process_row in rows if process_row is not None}
 
 
 def row(pid: int) -> ProcessRow | None:
@@ -69,18 +69,18 @@ def tree(pid: int) -> list[ProcessRow]:
     if not _has_proc():
         rows = table()
         return [leader, *(rows[child] for child in below(rows, pid))]
-    found, pending = [leader], _children(pid)
+    process_rows, pending = [leader], _children(pid)
     while pending:
         if child := row(pending.pop()):
-            found.append(child)
+            process_rows.append(child)
             pending += _children(child.pid)
-    return found
+    return process_rows
 
 
 def start_of(pid: int) -> str:
     """When the process started; empty if there is none."""
-    found = row(pid)
-    return found.start if found and found.alive else ""
+    process_row = row(pid)
+    return process_row.start if process_row and process_row.alive else ""
 
 
 def is_alive(pid: int, start: str) -> bool:
@@ -105,8 +105,8 @@ def marked(mark: str, name: str) -> set[int]:
 def below(rows: Mapping[int, ProcessRow], root: int) -> set[int]:
     """Descendants of a process, by parenthood."""
     children: dict[int, list[int]] = {}
-    for found in rows.values():
-        children.setdefault(found.parent, []).append(found.pid)
+    for process_row in rows.values():
+        children.setdefault(process_row.parent, []).append(process_row.pid)
     pending, seen = [root], set[int]()
     while pending:
         for pid in children.get(pending.pop(), []):
@@ -138,15 +138,15 @@ def parse_stat(text: str) -> ProcessRow | None:
 
 def parse_ps(text: str) -> dict[int, ProcessRow]:
     """Rows of `ps` output; it shows no session that could be compared, so the group stands for it."""
-    found: dict[int, ProcessRow] = {}
+    rows: dict[int, ProcessRow] = {}
     for line in text.splitlines():
         fields = line.split(None, 6)
         if len(fields) == 7 and fields[0].isdigit():
             pid, parent, group = (int(field) for field in fields[:3])
             cpu, rss = _seconds(fields[5]), int(fields[4]) * 1024
             state, start = fields[3], fields[6].strip()
-            found[pid] = ProcessRow(pid, parent, group, group, state, start, cpu, rss, "E" in state)
-    return found
+            rows[pid] = ProcessRow(pid, parent, group, group, state, start, cpu, rss, "E" in state)
+    return rows
 
 
 def _seconds(text: str) -> float:
@@ -168,17 +168,17 @@ def _listed() -> list[str]:
 
 def _children(pid: int) -> list[int]:
     """Processes that any thread of this one has started."""
-    found: list[int] = []
+    children: list[int] = []
     try:
         for thread in (PROC / str(pid) / "task").iterdir():
-            found += map(int, (thread / "children").read_bytes().split())
+            children += map(int, (thread / "children").read_bytes().split())
     except OSError:  # it has gone, or a kernel that does not tell
         pass
-    return found
+    return children
 
 
 def _command_line(pid: int) -> bytes:
-    """What a process runs, each word with a zero byte after it. The kernel shows nothing of one that is just
+    """Command of a process, each word with a zero byte after it. The kernel shows nothing of one that is just
     being started, even to the process that started it."""
     until = time.monotonic() + BEING_STARTED
     while True:

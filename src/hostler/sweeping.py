@@ -6,10 +6,15 @@ program again finds what is done.
 
 from __future__ import annotations
 
+import ast
 import inspect
 import os
+import shutil
+import sys
+import sysconfig
 import time
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -24,6 +29,7 @@ from hostler.fleet.ready import say
 from hostler.fleet.secrets import check_secrets
 from hostler.fleet.sweep import Swept, as_stored, draft_sweep, submit_sweep
 from hostler.frozen import dataclass
+from hostler.records.packs.packed_store import open_store
 from hostler.records.rows import Row, rows
 from hostler.records.run import control, upstream
 from hostler.records.series.logs import LogReader
@@ -31,7 +37,7 @@ from hostler.records.sweep import summary
 from hostler.spec.files.yaml12 import Document
 from hostler.spec.project import Project, default_project, find_project
 from hostler.spec.states import PAUSED, QUEUED, RUNNING
-from hostler.store import Store, open_store
+from hostler.store import Store
 from hostler.terminal import visible
 from hostler.train.fused.offer import offered
 from hostler.worker.claim.room import at_a_time, offer
@@ -98,10 +104,10 @@ class Sweep:
 
     def run(self, index: int) -> SweepRun:
         """One of its runs."""
-        found = next((one for one in self.runs() if one.row.index == index), None)
-        if found is None:
+        sweep_run = next((one for one in self.runs() if one.row.index == index), None)
+        if sweep_run is None:
             raise MissingError(f"{self.name} has no run {index}", hint=f"hostler status {self.name}")
-        return found
+        return sweep_run
 
     def _ipython_display_(self) -> None:
         """In a notebook a table that goes on as the sweep does."""
@@ -170,21 +176,21 @@ def sweep(
             "hostler.sweep was called inside a run", hint='put it below if __name__ == "__main__":'
         )
     function = packed(work, project)
-    given = {"parameters": dict(parameters), **as_in_file(keys), **command_of(work, function, project, keys)}
-    given["name"] = name or _name(work)
-    file = parse_sweep(Document("hostler.sweep", given, {}), project, Path.cwd() / "sweep.yaml")
+    values = {"parameters": dict(parameters), **as_in_file(keys), **command_of(work, function, project, keys)}
+    values["name"] = name or _name(work)
+    file = parse_sweep(Document("hostler.sweep", values, {}), project, Path.cwd() / "sweep.yaml")
     url = store or env.store_url() or file.project.store
     opened = open_store(url)
     draft, _ = offered(draft_sweep(file), file.project.root, file.together)
     draft = as_stored(opened, draft)
-    workers = sweep_launcher(file.project, url, on, draft.parallel)
+    workers = sweep_launcher(file.project, url, on, draft.parallel).as_learned(opened, [draft])
     if start:
         check_secrets(draft.secrets)
         workers = workers.prepared(opened)
     done = submit_sweep(opened, file, draft, function=function)
     again.lift_if_allowed(opened, done.job)
     if start:
-        start_workers(opened, workers, done, always=on is not None)
+        start_workers(opened, workers, done, always=on is not None, own_python=callable(work))
     return Sweep(done.job.name, opened.url)
 
 
@@ -215,7 +221,7 @@ def command_of(
         return {"command": work if isinstance(work, str) else [str(word) for word in work]}
     metric = keys.get("metric")
     named = metric.get("name") if isinstance(metric, Mapping) else metric
-    place = function.place if function else _place(work, project)
+    place = function.place if function else place_of(work, project)
     words = ["python", "-m", "hostler.sdk.call", *options, place]
     return {"command": [*words, *([named] if isinstance(named, str) else [])], "style": "json"}
 
@@ -237,11 +243,11 @@ def packed(work: Work, project: Project) -> Packed | None:
     return made
 
 
-def _place(function: Callable[..., Any], project: Project) -> str:
-    """`path/of/file.py:function`, from the project's folder on; of hostler itself `module:function`."""
-    if function.__module__.startswith("hostler."):
-        return f"{function.__module__}:{function.__qualname__}"
+def place_of(function: Callable[..., Any], project: Project) -> str:
+    """`path/of/file.py:function`, from the project's folder on; `module:function` of what is installed."""
     file = _file(function)
+    if function.__module__.startswith("hostler.") or _is_installed(file):
+        return f"{function.__module__}:{function.__qualname__}"
     path = os.path.relpath(os.path.realpath(file), os.path.realpath(project.root))
     if path.startswith(".."):
         raise UsageError(f"{file} is outside the project {project.root}", hint="run this from its folder")
@@ -256,11 +262,58 @@ def _file(function: Callable[..., Any]) -> str:
         return ""
     bound = inspect.ismethod(function) and not inspect.isclass(function.__self__)
     name = getattr(function, "__qualname__", "")
-    return "" if bound or not os.path.isfile(file) or "<" in name or not name else file
+    if bound or not os.path.isfile(file) or "<" in name or not name:
+        return ""
+    return file if _is_imported_as(function, name) and _outlives_main(file, name) else ""
 
 
-def start_workers(store: Store, workers: Launcher, done: Swept, *, always: bool) -> None:
-    """As `hostler sweep` does: for what is open, and on a machine of one's own only if nobody is at it."""
+def _is_installed(file: str) -> bool:
+    """Whether the file came with Python or with a package, and is not one of the user's own."""
+    path = Path(os.path.realpath(file))
+    standard = os.path.realpath(sysconfig.get_path("stdlib"))
+    return bool({"site-packages", "dist-packages"} & set(path.parts)) or path.is_relative_to(standard)
+
+
+def _is_imported_as(function: Callable[..., Any], name: str) -> bool:
+    """Whether its module has this very function by its name: a wrapper, or one that was defined again since,
+    carries the name of another."""
+    found: Any = sys.modules.get(function.__module__)
+    for part in name.split("."):
+        found = getattr(found, part, None)
+    return bool(found == function)
+
+
+def _outlives_main(file: str, name: str) -> bool:
+    """Whether an import of the file defines it: what is below `if __name__ == …` is for a script alone."""
+    with open(file, "rb") as source:
+        body = ast.parse(source.read()).body
+    own = name.partition(".")[0]
+    return any(_defines(part, own) for part in body if not _asks_for_its_name(part))
+
+
+def _defines(part: ast.stmt, name: str) -> bool:
+    """Whether the name is bound somewhere in it; what an import brings may be any name."""
+    for node in ast.walk(part):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef) and node.name == name:
+            return True
+        if isinstance(node, ast.Name) and node.id == name and isinstance(node.ctx, ast.Store):
+            return True
+        if isinstance(node, ast.alias) and name in (node.asname or node.name, "*"):
+            return True
+    return False
+
+
+def _asks_for_its_name(part: ast.stmt) -> bool:
+    asked = ast.walk(part.test) if isinstance(part, ast.If) else ()
+    return any(isinstance(node, ast.Name) and node.id == "__name__" for node in asked)
+
+
+def start_workers(
+    store: Store, workers: Launcher, done: Swept, *, always: bool, own_python: bool = False
+) -> None:
+    """As `hostler sweep` does: for what is open, and on a machine of one's own only if nobody is at it.
+    `own_python`: `python` on this machine is the one that runs this program, whatever PATH says."""
+    workers = replace(workers, search_path=_own_path()) if own_python else workers
     job = done.job
     found = summary.of_sweep(store, job.name)
     wanted = found.counts.get(QUEUED, 0) + found.counts.get(RUNNING, 0) + found.unchosen
@@ -272,3 +325,14 @@ def start_workers(store: Store, workers: Launcher, done: Swept, *, always: bool)
         here = wanted > 1 and workers.fleet.backend == HERE and workers.fleet.workers == 1
         if here and (line := at_a_time(job, offer(slots=workers.fleet.slots, cpus=None, gpus=None))):
             say(f"{job.name}: {line}")
+
+
+def _own_path() -> str:
+    """PATH on which `python` is this one; '' where it is already. Programs are often started by an
+    interpreter's path, and kernels of notebooks always."""
+    folder = os.path.dirname(sys.executable)
+    if not os.access(os.path.join(folder, "python"), os.X_OK):
+        return ""
+    if os.path.dirname(shutil.which("python") or "") == folder:
+        return ""
+    return os.pathsep.join([folder, *filter(None, [os.environ.get("PATH")])])

@@ -14,17 +14,17 @@ import sys
 from collections.abc import Iterable
 from typing import Any, TextIO
 
-# Controls but newline and tab; marks that turn the direction of letters.
-_OBEYED = re.compile("[\0-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
-_OWN = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]|\r")
+# Controls but newline and tab; marks that turn the direction of letters. None of them is printable.
+_OBEYED = "[\0-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]"
+_OWN = r"\x1b\[[0-9;?]*[A-Za-z]|\r"
 _MARK = "".join(chr(0xF0000 + n % 0xFFFE) for n in memoryview(os.urandom(8)).cast("H"))
 
 
 def visible(text: str) -> str:
     """The text with signs in place of what a terminal would obey. Pure."""
-    if _OBEYED.search(text) is None:
+    if text.replace("\n", "").replace("\t", "").isprintable() or re.search(_OBEYED, text) is None:
         return text
-    return _OBEYED.sub(lambda found: sign(found[0]), text.replace("\r\n", "\n"))
+    return re.sub(_OBEYED, lambda found: sign(found[0]), text.replace("\r\n", "\n"))
 
 
 def sign(letter: str) -> str:
@@ -51,7 +51,7 @@ def own(text: str) -> str:
     """A sequence that hostler itself means for the terminal; a stream that is not one leaves it out."""
     if not isinstance(_below(sys.stdout), _GuardedStream):
         return text
-    return _OWN.sub(lambda found: _MARK + found[0], text)
+    return re.sub(_OWN, lambda found: _MARK + found[0], text)
 
 
 def unguarded(stream: TextIO) -> TextIO:
@@ -71,7 +71,7 @@ class _GuardedStream:
         first, *rest = text.split(_MARK)
         parts = [visible(first)]
         for part in rest:
-            begins = _OWN.match(part)
+            begins = re.match(_OWN, part)
             at = begins.end() if begins else 0
             parts += [part[:at] if self.stream.isatty() else "", visible(part[at:])]
         self.stream.write("".join(parts))

@@ -39,6 +39,6 @@ def together(configs: Sequence[Config | Mapping[str, Any]]) -> Iterator[list[Fus
     except ModuleNotFoundError as error:
         raise MachineError(f"the trainer needs {error.name}", hint="pip install 'hostler[train]'") from None
 
-    asked = [one if isinstance(one, Config) else make(one) for one in configs]
+    asked = [config if isinstance(config, Config) else make(config) for config in configs]
     if asked:
         yield from train(asked, ranks.device_of(asked[0]))

@@ -18,6 +18,7 @@ from hydra.core.config_store import ConfigStore
 from hydra.core.override_parser.overrides_parser import OverridesParser
 from hydra.core.override_parser.types import Override
 from hydra.core.utils import JobReturn, JobStatus
+from hydra.errors import CompactHydraException
 from hydra.plugins.launcher import Launcher
 from hydra.types import HydraContext, TaskFunction
 from omegaconf import DictConfig, OmegaConf, open_dict
@@ -54,19 +55,31 @@ class HostlerLauncher(Launcher):
         self._context, self._config = hydra_context, config
 
     def launch(self, job_overrides: Sequence[Sequence[str]], initial_job_idx: int) -> Sequence[JobReturn]:
+        from hostler.errors import HostlerError
+
+        Path(self._config.hydra.sweep.dir).mkdir(parents=True, exist_ok=True)  # sweepers write into it
+        try:
+            jobs = self._carried_out(job_overrides)
+        except HostlerError as error:
+            raise CompactHydraException(f"hostler: {error}") from None
+        numbered = enumerate(zip(job_overrides, jobs, strict=True), initial_job_idx)
+        return [self._returned(list(given), job, number) for number, (given, job) in numbered]
+
+    def _carried_out(self, job_overrides: Sequence[Sequence[str]]) -> list[Any]:
+        """The jobs, once all of them are over."""
         import hostler
         from hostler.callbacks.hydra import run_script
 
-        script, options = _script(), _options(self._config)
+        folder, script, options = _folder(), _script(), _options(self._config)
         name = self._wish["name"] or os.path.basename(script).removeprefix("-m ").removesuffix(".py")
-        jobs = []
         wish = {**self._wish, "name": name, "leave": _results(self._config)}
+        jobs = []
         with hostler.Executor(**wish, **self._keys) as pool:
             for given in job_overrides:
                 params, rest = _divided(given)
-                jobs.append(pool.submit(run_script, script, options, rest, **params))
-        numbered = enumerate(zip(job_overrides, jobs, strict=True), initial_job_idx)
-        return [self._returned(list(given), job, number) for number, (given, job) in numbered]
+                where = [folder] if folder else []
+                jobs.append(pool.submit(run_script, script, options, rest, *where, **params))
+        return jobs
 
     def _returned(self, overrides: list[str], job: Any, number: int) -> JobReturn:
         """The job as sweepers of Hydra's want it: an error is raised when its value is asked for."""
@@ -83,27 +96,32 @@ class HostlerLauncher(Launcher):
             task_name=str(config.hydra.job.name),
             status=JobStatus.FAILED if error else JobStatus.COMPLETED,
         )
-        found.return_value = error or job.result()
+        found.return_value = CompactHydraException(f"hostler: {error}") if error else job.result()
         return found
 
 
+def _folder() -> str:
+    """The folder of the project that the program was started in; '' for the project's own."""
+    from hostler.sweeping import project_here
+
+    folder = os.path.relpath(os.path.realpath("."), os.path.realpath(project_here().root))
+    return "" if folder == "." else folder
+
+
 def _script() -> str:
-    """The program that was started, from the project's folder on; `-m NAME` if it was a module."""
+    """The program that was started, from this folder on; `-m NAME` if it was a module."""
     from hostler.errors import UsageError
     from hostler.sweeping import project_here
 
     main = sys.modules["__main__"]
     spec = getattr(main, "__spec__", None)
-    root = project_here().root
     if spec is not None:
-        if os.path.realpath(".") != os.path.realpath(root):
-            raise UsageError("python -m was not started in the project's folder", f"start it in {root}")
         return f"-m {spec.name.removesuffix('.__main__')}"
-    file = getattr(main, "__file__", None)
-    path = os.path.relpath(os.path.realpath(file or "."), os.path.realpath(root))
-    if file is None or path.startswith(".."):
+    file, root = getattr(main, "__file__", None), project_here().root
+    path = os.path.realpath(file or ".")
+    if file is None or os.path.relpath(path, os.path.realpath(root)).startswith(".."):
         raise UsageError(f"{file or 'this program'} is outside the project {root}", "run it from its folder")
-    return path
+    return os.path.relpath(path, os.path.realpath("."))
 
 
 def _options(config: DictConfig) -> list[str]:
@@ -121,7 +139,8 @@ def _results(config: DictConfig) -> list[str]:
     root = os.path.realpath(project_here().root)
     given = [config.hydra.sweep.dir, "outputs", "multirun"]
     found = [os.path.relpath(os.path.realpath(folder), root) for folder in given]
-    return [name for name in found if name != "." and not name.startswith("..")]
+    inside = [name for name in found if name != "." and not name.startswith("..")]
+    return list(dict.fromkeys([*inside, "outputs", "multirun"]))
 
 
 def _divided(overrides: Sequence[str]) -> tuple[dict[str, Any], list[str]]:
@@ -144,5 +163,5 @@ def _divided(overrides: Sequence[str]) -> tuple[dict[str, Any], list[str]]:
 def _is_plain(override: Override, params: dict[str, Any]) -> bool:
     """Whether it gives a value to a key that is there, and is not about a group or given twice."""
     changes = override.is_add() or override.is_force_add() or override.is_delete() or override.package
-    taken = override.key_or_group in {*params, "script", "options", "overrides"}
+    taken = override.key_or_group in {*params, "script", "options", "overrides", "folder"}
     return not (changes or taken or override.is_sweep_override())

@@ -7,6 +7,7 @@ import tempfile
 import zipfile
 import zlib
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -34,15 +35,13 @@ def collect(
     state = control.state_of(store, key)
     fragments = FragmentCache().update(store, key.run)
     whole = []
-    for one in tries:
-        own = [f for f in fragments if f.attempt == one.number]
+    for attempt in tries:
+        own = [f for f in fragments if f.attempt == attempt.number]
         origin = own[0].origin if own else None
         steps = [p.step for f in own for p in f.points if not all(n.startswith("system/") for n in p.values)]
         restored = Place(origin.attempt, origin.step).name if origin else ""
         whole.append(
-            DrillAttempt(
-                one.number, one.seconds, one.killed, restored, tuple(steps), sights(seen, one.number)
-            )
+            replace(attempt, restored=restored, steps=tuple(steps), sights=sights(seen, attempt.number))
         )
     failure = (state.end or {}).get("failure") or {}
     return Evidence(
@@ -143,18 +142,18 @@ def _tensors(path: Path) -> dict[str, str]:
     data = path.read_bytes()
     length = int.from_bytes(data[:8], "little")
     header = json.loads(data[8 : 8 + length])
-    found = {}
+    tensors = {}
     for name, about in header.items():
         if name != "__metadata__":
             begin, end = about["data_offsets"]
-            found[name] = f"{zlib.crc32(data[8 + length + begin : 8 + length + end]):08x}"
-    return found
+            tensors[name] = f"{zlib.crc32(data[8 + length + begin : 8 + length + end]):08x}"
+    return tensors
 
 
 def _keys(value: Any, prefix: str = "") -> dict[str, str]:
     if not isinstance(value, dict) or not value:
         return {prefix: json.dumps(value, sort_keys=True)}
-    found: dict[str, str] = {}
+    keys: dict[str, str] = {}
     for key, item in value.items():
-        found |= _keys(item, f"{prefix}.{key}" if prefix else str(key))
-    return found
+        keys |= _keys(item, f"{prefix}.{key}" if prefix else str(key))
+    return keys

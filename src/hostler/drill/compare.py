@@ -23,10 +23,10 @@ class Difference:
 
 def compare(one: Evidence, other: Evidence) -> list[Difference]:
     """All differences. What is printed counts only where no metric could be read from it."""
-    found = [*_metrics(one.curves, other.curves), *_files(one.files, other.files)]
+    differences = [*_metrics(one.curves, other.curves), *_files(one.files, other.files)]
     if not _names(one.curves):
-        found += _lines(one.lines, other.lines)
-    return found
+        differences += _lines(one.lines, other.lines)
+    return differences
 
 
 def without(differences: Sequence[Difference], control: Sequence[Difference]) -> list[Difference]:
@@ -40,12 +40,12 @@ def _names(curves: Mapping[str, Curve]) -> list[str]:
 
 
 def _metrics(one: Mapping[str, Curve], other: Mapping[str, Curve]) -> list[Difference]:
-    found = []
+    differences = []
     for name in dict.fromkeys([*_names(one), *_names(other)]):
         step, detail = _curve(one.get(name, {}), other.get(name, {}))
         if step is not None:
-            found.append(Difference("metric", name, detail, step))
-    return found
+            differences.append(Difference("metric", name, detail, step))
+    return differences
 
 
 def _curve(one: Curve, other: Curve) -> tuple[int | None, str]:
@@ -64,15 +64,15 @@ def _bits(value: float) -> bytes:
 
 
 def _files(one: Mapping[str, Mapping[str, str]], other: Mapping[str, Mapping[str, str]]) -> list[Difference]:
-    found = []
+    differences = []
     for name in sorted({*one, *other}):
         if name not in other:
-            found.append(Difference("file", name, "is missing"))
+            differences.append(Difference("file", name, "is missing"))
         elif name not in one:
-            found.append(Difference("file", name, "was not left by the undisturbed run"))
+            differences.append(Difference("file", name, "was not left by the undisturbed run"))
         elif one[name] != other[name]:
-            found.append(Difference("file", name, _part(one[name], other[name])))
-    return found
+            differences.append(Difference("file", name, _part(one[name], other[name])))
+    return differences
 
 
 def _part(one: Mapping[str, str], other: Mapping[str, str]) -> str:

@@ -55,6 +55,8 @@ _SAVE = {
     "never-at-rest": "files were written to the checkpoint folder, but none was complete at a kill: "
     "write to a temporary name, then rename, or to names like checkpoint-20.pt; save earlier, or train "
     "longer; or hostler.start() and run.track(…)",
+    "may-lose": "write to a temporary name, then rename; several files of one save as one file; or to names "
+    "like checkpoint-20.pt; or save less often",
     "not-repeatable": "seed random, numpy and torch; PYTHONHASHSEED=0; no nondeterministic kernels",
     "seed": "seed it at the start",
 }
@@ -68,6 +70,7 @@ _TRACK = {
     "position": "for step in run.steps(n) and run.track(loader=…) keep it",
     "not-loaded": "run.track(…) what must go on, and take the position from run.epochs(n) or run.steps(n)",
     "nothing-saved": "run.track(…) what must go on, and loop over run.epochs(n) or run.steps(n)",
+    "may-lose": "let run.track(…) and run.save() write it",
     "never-at-rest": "run.save() earlier",
 }
 
@@ -88,6 +91,7 @@ LOOP = 3  # a line printed this often is of the training's loop
 EXACT = "exact"
 DIFFERS = "differs"
 NOTHING_SAVED = "nothing-saved"
+MAY_LOSE = "may-lose"
 NOT_LOADED = "not-loaded"
 NOT_REPEATABLE = "not-repeatable"
 FAILED = "failed"
@@ -125,21 +129,26 @@ def diagnose(calm: Evidence, killed: Evidence, control: Evidence | None = None) 
         return Diagnosis(FAILED, (_failed(killed),))
     all_found = compare(calm, killed)
     noise = compare(calm, control) if control else []
-    found = without(all_found, noise)
-    noisy = tuple(d for d in all_found if d not in found)
+    differences = without(all_found, noise)
+    noisy = tuple(d for d in all_found if d not in differences)
+    chance = any(attempt.at_edge for attempt in killed.tries)
+    if not killed.resumed() and chance:
+        return Diagnosis(MAY_LOSE, (_may_lose(calm),), tuple(differences), noisy)
     if not killed.resumed():
-        return Diagnosis(NOTHING_SAVED, (_nothing_saved(calm),), tuple(found), noisy)
-    if calm.first.worked and not any(one.worked for one in killed.resumed()):
+        return Diagnosis(NOTHING_SAVED, (_nothing_saved(calm),), tuple(differences), noisy)
+    if calm.first.worked and not any(attempt.worked for attempt in killed.resumed()):
         text = "no kill came between a checkpoint and the end of the work"
-        return Diagnosis(UNTESTED, (Finding(UNTESTED, text, MORE),), tuple(found), noisy)
-    again = [cause for one in killed.resumed() for cause in _not_loaded(calm, one)]
+        return Diagnosis(UNTESTED, (Finding(UNTESTED, text, MORE),), tuple(differences), noisy)
+    again = [cause for attempt in killed.resumed() for cause in _not_loaded(calm, attempt)]
     if again:
-        return Diagnosis(NOT_LOADED, tuple(again[:1]), tuple(found), noisy)
-    if not found and not _compared(calm, noisy):
+        return Diagnosis(NOT_LOADED, tuple(again[:1]), tuple(differences), noisy)
+    if not differences and not _compared(calm, noisy):
         return Diagnosis(NOT_REPEATABLE, _not_repeatable(calm, control), (), noisy)
-    if not found:
+    if not differences and chance:
+        return Diagnosis(MAY_LOSE, (_may_lose(calm),), (), noisy)
+    if not differences:
         return Diagnosis(EXACT, (), (), noisy)
-    return Diagnosis(DIFFERS, tuple(_causes(calm, killed, control, found)), tuple(found), noisy)
+    return Diagnosis(DIFFERS, tuple(_causes(calm, killed, control, differences)), tuple(differences), noisy)
 
 
 def _failed(killed: Evidence) -> Finding:
@@ -147,6 +156,14 @@ def _failed(killed: Evidence) -> Finding:
     return Finding(
         FAILED, f"{what}: {killed.failure}", "see its log above; it may load an incomplete checkpoint"
     )
+
+
+def _may_lose(calm: Evidence) -> Finding:
+    text = (
+        "files are rewritten so closely after each other that a busy machine catches none between two saves: "
+        "a kill may start the script anew"
+    )
+    return Finding(MAY_LOSE, text, advice(MAY_LOSE, calm.joined))
 
 
 def _nothing_saved(calm: Evidence) -> Finding:
@@ -181,13 +198,15 @@ def _causes(
 ) -> Iterable[Finding]:
     pairs = [(calm.first, killed.first)] + ([(calm.first, control.first)] if control else [])
     unstable = _unstable(pairs)
-    for one in killed.resumed():
-        causes = list(_skipped(calm, one, found, unstable)) or list(_not_restored(calm, one, unstable))
+    for attempt in killed.resumed():
+        causes = list(_skipped(calm, attempt, found, unstable)) or list(
+            _not_restored(calm, attempt, unstable)
+        )
         if causes:
             yield from causes
             return
-        if _diverged(calm, one, found):
-            kind = "position" if _aligned(calm, one) else "unknown"
+        if _diverged(calm, attempt, found):
+            kind = "position" if _aligned(calm, attempt) else "unknown"
             yield Finding(kind, WORDS[kind], advice(kind, calm.joined))
             return
     yield Finding("unknown", WORDS["unknown"], advice("unknown", calm.joined))
@@ -298,10 +317,10 @@ def _family(key: str) -> str:
 def _unstable(pairs: Iterable[tuple[DrillAttempt, DrillAttempt]]) -> set[str]:
     """Marks that differ between two tries before anything was killed: no restart is to blame."""
     found: set[str] = set()
-    for one, other in pairs:
+    for attempt, drill_attempt in pairs:
         both = [
-            *zip(one.at_steps(), other.at_steps(), strict=False),
-            *zip(one.at_lines(), other.at_lines(), strict=False),
+            *zip(attempt.at_steps(), drill_attempt.at_steps(), strict=False),
+            *zip(attempt.at_lines(), drill_attempt.at_lines(), strict=False),
         ]
         for here, there in both:
             if here.key == there.key:

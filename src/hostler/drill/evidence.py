@@ -29,6 +29,7 @@ class DrillAttempt:
     number: int
     seconds: float = 0.0
     killed: bool = False
+    at_edge: bool = False  # its saves came so closely that the machine's load decides which are caught
     restored: str = ""  # the checkpoint it was given
     steps: tuple[int, ...] = ()  # as it logged them, one after the other
     sights: tuple[Sight, ...] = ()
@@ -64,11 +65,11 @@ class Evidence:
 
     @property
     def kills(self) -> int:
-        return sum(one.killed for one in self.tries)
+        return sum(attempt.killed for attempt in self.tries)
 
     @property
     def seconds(self) -> float:
-        return sum(one.seconds for one in self.tries)
+        return sum(attempt.seconds for attempt in self.tries)
 
     @property
     def first(self) -> DrillAttempt:
@@ -76,16 +77,16 @@ class Evidence:
 
     def resumed(self) -> list[DrillAttempt]:
         """Attempts that were given a checkpoint."""
-        return [one for one in self.tries[1:] if one.restored]
+        return [attempt for attempt in self.tries[1:] if attempt.restored]
 
     def steps_done(self) -> int:
-        return sum(len(one.steps) for one in self.tries)
+        return sum(len(attempt.steps) for attempt in self.tries)
 
 
 def sights(folder: Path, attempt: int) -> tuple[Sight, ...]:
     """Sights of an attempt's main process: the one of rank 0 that was seen most."""
-    found = [_read(path) for path in sorted(folder.glob(f"{attempt}-0-*.jsonl"))]
-    return next(iter(sorted(map(tuple, found), key=len, reverse=True)), ())
+    sightses = [_read(path) for path in sorted(folder.glob(f"{attempt}-0-*.jsonl"))]
+    return next(iter(sorted(map(tuple, sightses), key=len, reverse=True)), ())
 
 
 def of_lines(lines: Iterable[str]) -> list[Sight]:

@@ -14,7 +14,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from hostler import env, proctable
@@ -62,6 +62,7 @@ class _RigAttempt:
     first_sign: float | None = None
     ended: float | None = None
     killed: bool = False
+    at_edge: bool = False
 
     def age(self) -> float:
         return time.monotonic() - self.begun
@@ -71,7 +72,7 @@ class _RigAttempt:
             self.ended, self.killed = time.monotonic(), killed
 
     def as_try(self) -> DrillAttempt:
-        return DrillAttempt(self.number, (self.ended or self.begun) - self.begun, self.killed)
+        return DrillAttempt(self.number, (self.ended or self.begun) - self.begun, self.killed, self.at_edge)
 
 
 def undisturbed(setup: Setup, name: str) -> tuple[Evidence, Pace]:
@@ -79,8 +80,8 @@ def undisturbed(setup: Setup, name: str) -> tuple[Evidence, Pace]:
     evidence = rig.run(())
     if not rig.attempts:
         return evidence, Pace()
-    one = rig.attempts[-1]
-    startup = (one.first_sign or one.begun) - one.begun
+    attempt = rig.attempts[-1]
+    startup = (attempt.first_sign or attempt.begun) - attempt.begun
     return evidence, Pace(startup, evidence.seconds, rig.amount if _is_fine(evidence) else 0)
 
 
@@ -107,14 +108,13 @@ class _Rig:
         root = self.setup.scratch / self.name
         (root / "seen").mkdir(parents=True)
         store = open_store(str(root / "store"))
-        job = replace(self.setup.job, checkpoint=replace(self.setup.job.checkpoint, every=self.pace.every))
-        key = submit(store, self.setup.project, job).key
+        key = submit(store, self.setup.project, self.setup.job).key
         pending, done = list(moments), False
         while not done:
             with self._worker(store, key) as (worker, session):
                 done = self._watch(store, key, worker, session, pending)
             leftovers.remove_leftovers()
-        tries = [one.as_try() for one in self.attempts]
+        tries = [attempt.as_try() for attempt in self.attempts]
         return collect(store, key, root / "seen", tries, joined=self.joined)
 
     @contextmanager
@@ -162,19 +162,19 @@ class _Rig:
     ) -> bool:
         """Until the run has ended (True) or this worker was killed (False)."""
         run_log = RunLog(store, key)
-        one: _RigAttempt | None = None
+        attempt: _RigAttempt | None = None
         while True:
             state = fold(run_log.read_on().entries)
             if state.ended or state.state == PAUSED:
-                if one:
-                    one.end()
+                if attempt:
+                    attempt.end()
                 _leave(worker)
                 return True
             if worker.poll() is not None:
                 raise MachineError("the drill's worker has left", hint=_tail(self._log()))
-            one = self._look(state, session, key, one)
-            if one and not one.ended and pending and self._due(store, key, one, pending[0]):
-                self._kill(worker, session, key, one)
+            attempt = self._look(state, session, key, attempt)
+            if attempt and not attempt.ended and pending and self._due(store, key, attempt, pending[0]):
+                self._kill(worker, session, key, attempt)
                 pending.pop(0)
                 return False
             time.sleep(LOOK)
@@ -202,8 +202,8 @@ class _Rig:
 
     def _said(self, folder: Handoff, attempt: int) -> int:
         """Bytes an attempt has reported so far: to the witness, or else in its output."""
-        seen = (self.setup.scratch / self.name / "seen").glob(f"{attempt}-0-*.jsonl")
-        return max(map(_size, seen), default=0) or _size(folder.log)
+        paths = (self.setup.scratch / self.name / "seen").glob(f"{attempt}-0-*.jsonl")
+        return max(map(_size, paths), default=0) or _size(folder.log)
 
     def _due(self, store: Store, key: RunKey, one: _RigAttempt, moment: KillMoment) -> bool:
         share = self.pace.share(self.amount, one.age())
@@ -213,7 +213,8 @@ class _Rig:
         return moment.is_due(share, saved)
 
     def _kill(self, worker: subprocess.Popen[bytes], session: str, key: RunKey, one: _RigAttempt) -> None:
-        process = handoff.read(self._folder(session, key, one.number).folder / "process.json") or {}
+        folder = self._folder(session, key, one.number)
+        process = handoff.read(folder.folder / "process.json") or {}
         worker.kill()
         worker.wait()
         one.end(killed=True)
@@ -223,6 +224,7 @@ class _Rig:
             if time.monotonic() > deadline:
                 raise MachineError(f"process {process['pid']} of the drill could not be killed")
             time.sleep(LOOK)
+        one.at_edge = bool((handoff.read(folder.rested) or {}).get("at_edge"))
 
     def _folder(self, session: str, key: RunKey, attempt: int) -> Handoff:
         return Handoff(run_folders.of_run(self.setup.cache, session, key.run, attempt))

@@ -56,9 +56,9 @@ def begin() -> None:
 
 def position(line: str) -> str:
     """The part of a printed line that tells the script's position: all but the measured numbers."""
-    found = _STEP.search(line)
-    if found and line.lstrip().startswith("{"):
-        return f"{found[1]} {found[2]}"
+    match = _STEP.search(line)
+    if match and line.lstrip().startswith("{"):
+        return f"{match[1]} {match[2]}"
     return _FLOAT.sub(lambda n: n[0] if n[0].lstrip("+-").isdigit() else "#", line.strip())[:200]
 
 
@@ -112,18 +112,18 @@ class Witness:
             self._write({"kind": "open", "key": name[len(self._folder) + 1 :], "marks": {}})
 
     def _marks(self, weights: bool) -> Marks:
-        found = fingerprint.global_random()
+        marks = fingerprint.global_random()
         for label, get in list(self.generators.items()):
             if (made := get()) is not None:
-                found[f"generator|{label}"] = fingerprint.generator(made)
+                marks[f"generator|{label}"] = fingerprint.generator(made)
         if weights:
             for label, get in list(self.optimizers.items()):
                 if (made := get()) is not None:
-                    found |= fingerprint.optimizer(label, made)
+                    marks |= fingerprint.optimizer(label, made)
             for label, get in list(self.stateful.items()):
                 if (made := get()) is not None:
-                    found[f"state|{label}"] = fingerprint.stateful(made)
-        return found
+                    marks[f"state|{label}"] = fingerprint.stateful(made)
+        return marks
 
     def _write(self, sight: dict[str, Any]) -> None:
         try:

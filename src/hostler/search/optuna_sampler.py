@@ -43,8 +43,10 @@ class OptunaSampler:
     def __init__(self, space: Space, goals: Sequence[str], seed: int) -> None:
         self._space, self._goals, self._seed = space, goals, seed
         dimensions = space.dimensions()
-        self._distributions = {one.name: _distribution(one) for one in dimensions}
-        self._places = {one.name: _places(one) for one in dimensions if one.kind == "choice"}
+        self._distributions = {dimension.name: _distribution(dimension) for dimension in dimensions}
+        self._places = {
+            dimension.name: _places(dimension) for dimension in dimensions if dimension.kind == "choice"
+        }
         self._branching = _branching(space)
         optuna.logging.set_verbosity(optuna.logging.ERROR)
         self._asked: tuple[int, Mapping[str, Any]] | None = None  # the study's number of what was asked last
@@ -81,8 +83,8 @@ class OptunaSampler:
         if len(trials) < len(self._said) or (self._space.method == "cmaes" and self._in_vain(trials)):
             return False
         return all(
-            told is known or said == RUNNING or _said(told) in (said, RUNNING)
-            for said, known, told in zip(self._said, self._known, trials, strict=False)
+            trial is known or said == RUNNING or _said(trial) in (said, RUNNING)
+            for said, known, trial in zip(self._said, self._known, trials, strict=False)
         )
 
     def _in_vain(self, trials: Sequence[Told]) -> bool:
@@ -94,14 +96,14 @@ class OptunaSampler:
         return self._asked is not None and _text(self._asked[1]) == _text(told.picks)
 
     def _catch_up(self, trials: Sequence[Told]) -> None:
-        for n, told in enumerate(trials):
-            if n < len(self._known) and told is self._known[n]:
+        for n, trial in enumerate(trials):
+            if n < len(self._known) and trial is self._known[n]:
                 continue
             if n == len(self._said):
-                self._take_in(told)
-            if self._said[n] == RUNNING and _said(told) != RUNNING:
-                self._finish(told)
-                self._said[n] = _said(told)
+                self._take_in(trial)
+            if self._said[n] == RUNNING and _said(trial) != RUNNING:
+                self._finish(trial)
+                self._said[n] = _said(trial)
         self._known = list(trials)
         if self._asked:  # another's trial has that number
             self._close(self._asked[0], TrialState.FAIL)

@@ -108,9 +108,9 @@ class Hyperband:
     def promote(self, rungs: Rungs, paused: Sequence[str], *, over: bool) -> Resume | None:
         for bracket in range(self.brackets):
             waiting = [run for run in paused if self.bracket(run) == bracket]
-            found = self._asha(bracket).promote(self._within(bracket, rungs), waiting, over=over)
-            if found:
-                return found
+            resume = self._asha(bracket).promote(self._within(bracket, rungs), waiting, over=over)
+            if resume:
+                return resume
         return None
 
     @cached_property

@@ -67,7 +67,7 @@ def trials(
 
 def values_of(end: Mapping[str, Any], objectives: Sequence[HasGoal]) -> tuple[float, ...] | None:
     """The value of each objective that a run is ranked by; None unless it has a number for all."""
-    found = [value_of(end, one) for one in objectives]
+    found = [value_of(end, objective) for objective in objectives]
     return tuple(found) if found and all(map(math.isfinite, found)) else None
 
 

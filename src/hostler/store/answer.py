@@ -81,14 +81,15 @@ def explain(answer: Answer, url: str, key: str, text: str) -> StoreError:
         return NotFound(f"{key} does not exist in {url}")
     if answer is Answer.NO_BUCKET:
         return StoreGone(f"{url}: the bucket does not exist", "create it, or check its name and the endpoint")
-    if answer in (Answer.DENIED, Answer.STALE):
+    if answer is Answer.DENIED:
         return StoreError(
             f"{url}: access to {key or 'it'} is denied: {said}", "check the credentials and their rights"
         )
+    login = _CREDENTIALS.get(url.partition("://")[0], "set them")
+    if answer is Answer.STALE:
+        return StoreError(f"{url}: the credentials are not accepted: {said}", login)
     if answer is Answer.NO_CREDENTIALS:
-        return StoreError(
-            f"{url}: no credentials were found", _CREDENTIALS.get(url.partition("://")[0], "set them")
-        )
+        return StoreError(f"{url}: no credentials were found", login)
     if answer is Answer.BUSY:
         return StoreUnreachable(
             f"{url} does not answer: {said}", "check the network and the endpoint, then try again"

@@ -149,7 +149,7 @@ class BucketStore:
 
 
 def _is_gone(client: Any) -> bool:
-    """Whether there is no bucket: some servers (SeaweedFS) call a write to none denied, but not a list."""
+    """Whether the bucket is missing: some servers (SeaweedFS) call a write to none denied, but not a list."""
     try:
         _guarded(lambda: next(_stream(client, "", ""), None))
     except _FAULTS as error:

@@ -125,13 +125,13 @@ def _create_again(store: Store, key: str, data: bytes) -> bool:
 
 def _overwrites(url: str) -> StoreError:
     if is_folder(url):
-        said = (
+        text = (
             f"{url}: its file system lets a hard link overwrite a file, so every worker would win every run"
         )
-        return StoreError(said, "use a folder on ext4, xfs, btrfs, ZFS or NFS, or a bucket")
-    said = f"{url} ignores conditional writes (If-None-Match), so every worker would win every run"
+        return StoreError(text, "use a folder on ext4, xfs, btrfs, ZFS or NFS, or a bucket")
+    text = f"{url} ignores conditional writes (If-None-Match), so every worker would win every run"
     return StoreError(
-        said, "update that server, use one that refuses them (SeaweedFS, MinIO, S3), or a folder"
+        text, "update that server, use one that refuses them (SeaweedFS, MinIO, S3), or a folder"
     )
 
 
@@ -141,9 +141,9 @@ def _scheme(url: str) -> str:
         raise UsageError("the store's address is empty", f"name a folder, or one of {', '.join(KNOWN)}")
     if url.startswith("memory:"):
         return "memory"
-    found = _SCHEME.match(url)
-    if found:
-        return _known(found[1].lower(), url)
+    match = _SCHEME.match(url)
+    if match:
+        return _known(match[1].lower(), url)
     almost = _ALMOST.match(url)
     if almost and not os.path.lexists(url):
         raise UsageError(f"{url!r} is not a store", f"did you mean {_ALIASES.get(almost[1], almost[1])}://…?")
@@ -200,10 +200,10 @@ def _mount_id(folder: Path) -> bytes:
                 raise
             folder = folder.parent if not folder.is_symlink() else Path(os.path.realpath(folder)).parent
     try:
-        found = _MOUNT_ID.search(Path(f"/proc/self/fdinfo/{handle}").read_bytes())
+        match = _MOUNT_ID.search(Path(f"/proc/self/fdinfo/{handle}").read_bytes())
     finally:
         os.close(handle)
-    return found[1] if found else b""
+    return match[1] if match else b""
 
 
 def _mount(number: bytes, table: list[bytes]) -> tuple[str, bytes]:

@@ -55,8 +55,8 @@ class SshStore:
         check_key(key)
         stop = end if end is None else max(end, start)
         if stop is not None and stop - start <= PART:
-            found = self._ask("get", key=key, start=start, end=stop)
-            return Blob(found.body, found.header["etag"])
+            frame = self._ask("get", key=key, start=start, end=stop)
+            return Blob(frame.body, frame.header["etag"])
         return _of_one_version(lambda: _joined(*self._parts(key, start, stop)))
 
     def put(self, key: str, data: bytes, *, if_absent: bool = False) -> bool:
@@ -143,10 +143,10 @@ class SshStore:
             answer = self._ahead("get", key=key, start=at, end=min(at + PART, end))
 
             def read() -> bytes:
-                found = answer()
-                if found.header["etag"] != etag:
+                frame = answer()
+                if frame.header["etag"] != etag:
                     raise _Replaced(f"{self.url}: {key} is replaced again and again", "read it later")
-                return found.body
+                return frame.body
 
             return read
 

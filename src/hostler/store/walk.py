@@ -113,19 +113,17 @@ def _keys(base: str, names: list[str], prefix: str, after: str) -> list[str]:
 def _names(folder: str | int, head: str = "") -> list[str]:
     """Files and directories, these with '/', of a directory whose names begin so: by a path that was just
     listed as one, or a descriptor."""
-    names = []
+    names: list[str] = []
     try:
-        with os.scandir(folder) as rows:
-            for row in rows:
-                name = row.name
-                if (head and not name.startswith(head)) or name.startswith(TEMPORARY):
-                    continue
-                if row.is_file(follow_symlinks=False):
-                    names.append(name)
-                elif row.is_dir(follow_symlinks=False):
-                    names.append(name + "/")
+        with os.scandir(folder) as listed:
+            rows = [row for row in listed if row.name.startswith(head)] if head else list(listed)
+            names = [row.name for row in rows if row.is_file(follow_symlinks=False)]
+            if len(names) < len(rows):  # tens of thousands of files are not asked twice
+                names += [f"{row.name}/" for row in rows if row.is_dir(follow_symlinks=False)]
     except OSError as error:
         _check_absent(error)
+    if TEMPORARY in "/".join(names):
+        return [name for name in names if not name.startswith(TEMPORARY)]
     return names
 
 

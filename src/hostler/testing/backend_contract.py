@@ -40,10 +40,10 @@ class BackendContract:
         self, backend: Backend, fleet: Fleet, launch: Launch
     ) -> None:
         [worker, *_] = started = backend.start(backend.plan(fleet, launch))
-        assert all(one.alive for one in started)
-        assert sum(one.count for one in started) == fleet.workers * self.hosts
-        ids = tuple(one.id for one in started)
-        assert all(one.id.startswith(ids) for one in backend.list(fleet))
+        assert all(worker_info.alive for worker_info in started)
+        assert sum(worker_info.count for worker_info in started) == fleet.workers * self.hosts
+        ids = tuple(worker_info.id for worker_info in started)
+        assert all(worker_info.id.startswith(ids) for worker_info in backend.list(fleet))
         printed = list[bytes]()  # it may go with the machine
 
         def gone() -> bool:

@@ -1,5 +1,5 @@
 """Old name of `hostler.drill`, the drill; kept for one version."""
 
-import sys
+from hostler.testing import moved
 
-sys.modules[__name__] = sys.modules["hostler.drill"]
+moved(__name__, "hostler.drill")

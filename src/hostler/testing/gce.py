@@ -1,5 +1,5 @@
 """Old name of `hostler.emulators.gce`, the emulator of Compute Engine; kept for one version."""
 
-import sys
+from hostler.testing import moved
 
-sys.modules[__name__] = sys.modules["hostler.emulators.gce"]
+moved(__name__, "hostler.emulators.gce")

@@ -1,5 +1,5 @@
 """Old name of `hostler.emulators.gcs`, the emulator of Cloud Storage; kept for one version."""
 
-import sys
+from hostler.testing import moved
 
-sys.modules[__name__] = sys.modules["hostler.emulators.gcs"]
+moved(__name__, "hostler.emulators.gcs")

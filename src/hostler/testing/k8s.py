@@ -1,5 +1,5 @@
 """Old name of `hostler.emulators.k8s`, the stand-in for Kubernetes; kept for one version."""
 
-import sys
+from hostler.testing import moved
 
-sys.modules[__name__] = sys.modules["hostler.emulators.k8s"]
+moved(__name__, "hostler.emulators.k8s")

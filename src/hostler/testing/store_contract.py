@@ -233,10 +233,10 @@ class StoreContract:
         assert keys(store, "") == [f"deep/er/{who}" for who in range(4)]
 
     def test_a_big_file_goes_up_and_comes_down(self, store: Store, tmp_path: Path) -> None:
-        there, back = tmp_path / "there", tmp_path / "new" / "folder" / "back"
+        path, back = tmp_path / "there", tmp_path / "new" / "folder" / "back"
         data = random.Random(7).randbytes(21_000_001)
-        there.write_bytes(data)
-        store.upload(there, "big/file")
+        path.write_bytes(data)
+        store.upload(path, "big/file")
         store.download("big/file", back)
         assert back.read_bytes() == data
         assert store.get("big/file", start=20_000_000, end=20_000_010).data == data[20_000_000:20_000_010]

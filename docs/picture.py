@@ -19,6 +19,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+import notebook_picture
 from board_pictures import VIEWS, WORKERS, photograph
 from photographs import Refused, check_places, chromium, dashboard, save_page
 from rich.console import Console
@@ -100,6 +101,9 @@ def main(words: Sequence[str]) -> int:
             _draw(scene, folders[scene.example], write=_wanted(scene.name, words))
         if _wanted(DASHBOARD, words):
             _photograph(folders["hello"], DOCS / DASHBOARD)
+        if _wanted(notebook_picture.FILE, words):
+            with chromium() as browser:
+                notebook_picture.photograph(folders["hello"], browser, DOCS / notebook_picture.FILE)
         if any(_wanted(name, words) for name in (GALLERY, *(view.file for view in (WORKERS, *VIEWS)))):
             _gallery(Path(root) / "gallery", DOCS / "images", words)
     return 0

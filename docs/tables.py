@@ -21,6 +21,7 @@ from hostler import errors, settings
 from hostler.backends.base import Capabilities
 from hostler.backends.registry import BACKENDS, backend, backend_of
 from hostler.settings import Sizes, Timing
+from hostler.simulate import request_rates
 from hostler.spec.project import Fleet
 from hostler.spec.units import show_duration
 
@@ -164,6 +165,8 @@ MAKERS: dict[str, Callable[..., str]] = {
     "errors": classes,
     "example": example,
     "settings": times_and_sizes,
+    "scale": request_rates.table,
+    "last-looks": request_rates.last_look_table,
 }
 
 

@@ -4,10 +4,13 @@ EVIDENCE is a folder with `history.jsonl`, which the recorder wrote while it hap
 objects of the store as files. The judge knows the documents alone (docs/storage.md, docs/protocol.md): it
 imports nothing of hostler, and decides by five rules.
 
-    one-end   each run has one end; its log is whole, never changed, and no fenced attempt wrote in it
-    fenced    readers show the winning chain's state, curve and checkpoint, and nothing of a fenced attempt
+    one-end   each run has one end; its log is whole, never changed, and no fenced attempt wrote in it; each
+              trial of a search was asked for once, and within its budget
+    fenced    readers show the winning chain's state, curve and checkpoint, and nothing of a fenced attempt,
+              nor of a worker that its gang's go does not name
     steps     steps of the winning chain are without gap or repeat
-    weights   the newest checkpoint is whole, and equal to that of the undisturbed run
+    weights   the newest checkpoint is whole, with the parts of all ranks, and equal to that of the
+              undisturbed run
     left      no process, machine, group, secret or file is left
 """
 
@@ -88,6 +91,8 @@ def _one_end(evidence: Evidence) -> Found:
         if truth.state.end is not None:
             yield from ((run, said) for said in _copies(truth))
     yield from _unchanged(evidence)
+    for sweep in sorted({truth.sweep for truth in evidence.truths.values()}):
+        yield from ((sweep, said) for said in _trials(evidence, sweep))
     for run in sorted(set(evidence.truths) - set(evidence.expected)):
         yield run, "nobody submitted it"
 
@@ -100,6 +105,22 @@ def _copies(truth: Truth) -> Iterator[str]:
         entry = truth.entries[k - 1] if k <= len(truth.entries) else {}
         if entry.get("kind") != "end" or {**copy, "token": 0} != {**entry, "token": 0}:
             yield f"ends/ has a copy {k} that is not entry {k} of the log"
+
+
+def _trials(evidence: Evidence, sweep: str) -> Iterator[str]:
+    """A search's journal: without a hole, within the budget, and each entry is one run that was trained."""
+    spec = rawrecords.newest_spec(evidence.objects, sweep)
+    trials, before = rawrecords.trials_of(evidence.objects, sweep), int(spec.get("journal_from") or 0)
+    if not trials:
+        return
+    asked, budget = len(trials) - before, (spec.get("budget") or {}).get("runs")
+    if sorted(trials) != list(range(1, len(trials) + 1)):
+        yield f"its journal has a hole: entries {sorted(trials)}"
+    if budget is not None and asked > budget:
+        yield f"{asked} trials were asked for, its budget has {budget}"
+    runs = {int(run[:7]) for run, truth in evidence.truths.items() if truth.sweep == sweep}
+    if odd := sorted(runs ^ set(range(asked))):
+        yield f"runs {odd} are not one trial of the journal each, which has {asked}"
 
 
 def _unchanged(evidence: Evidence) -> Found:
@@ -119,6 +140,7 @@ def _fenced(evidence: Evidence) -> Found:
         for attempt, step in truth.commits:
             if attempt not in claims:
                 yield run, f"checkpoint {attempt}-{step} is of an attempt that never had the run"
+        yield from ((run, said) for said in _strangers(truth, _nodes_of(evidence, truth)))
     readers = evidence.of("read")
     if not any(event["when"] == "after" for event in readers):
         yield "history", "no reader was asked afterwards"
@@ -131,6 +153,28 @@ def _fenced(evidence: Evidence) -> Found:
             else:
                 wanted = evidence.expected.get(run, {})
                 yield from ((run, f"{event['reader']} {said}") for said in judge(row, truth, wanted))
+
+
+def _nodes_of(evidence: Evidence, truth: Truth) -> tuple[int, int]:
+    """The fewest and the most nodes that a run of this sweep may have."""
+    wanted = rawrecords.newest_spec(evidence.objects, truth.sweep).get("resources") or {}
+    nodes = int(wanted.get("nodes") or 1)
+    return int(wanted.get("min_nodes") or nodes), nodes
+
+
+def _strangers(truth: Truth, nodes: tuple[int, int]) -> Iterator[str]:
+    """Ranks of a gang train together: only those that its go names, and none before there is one."""
+    for attempt, slots in sorted(truth.gangs.items()):
+        if not nodes[0] <= len(set(slots)) == len(slots) <= nodes[1]:
+            yield f"the gang of attempt {attempt} went with {slots}, not {nodes[0]} to {nodes[1]} workers"
+    if nodes[1] == 1:
+        return
+    for attempt, writers in sorted(truth.writers.items()):
+        if odd := sorted(writers - set(truth.gangs.get(attempt, ())) - {rawrecords.READ_AGAIN}):
+            yield f"points of attempt {attempt} are of workers {odd}, which its go does not name"
+    for attempt, step in sorted(truth.commits):
+        if attempt not in truth.gangs:
+            yield f"checkpoint {attempt}-{step} is of a gang that was never complete"
 
 
 def _read_meanwhile(row: Record, truth: Truth, wanted: Record) -> Iterator[str]:
@@ -196,15 +240,50 @@ def _weights(evidence: Evidence) -> Found:
         truth = evidence.truths.get(run)
         if truth is None:
             continue
+        late = _late(evidence, run, truth)
         for at, commit in truth.commits.items():
-            for file in commit["files"]:
+            for file in commit["files"] if at not in late else ():
                 if said := _damage(evidence.objects, run, at, file):
                     yield run, f"checkpoint {at[0]}-{at[1]}, {file['name']}: {said}"
-        if _hashes(truth) != wanted["weights"]:
-            yield (
-                run,
-                f"checkpoint {truth.newest} has {_hashes(truth)}, the undisturbed run {wanted['weights']}",
-            )
+        yield from ((run, said) for said in _parts_missing(truth))
+        judged = re.compile(wanted.get("judged", ""))  # files that have nothing of the machine in them
+        own = {name: value for name, value in _hashes(truth).items() if judged.search(name)}
+        if own != wanted["weights"]:
+            yield run, f"checkpoint {truth.newest} has {own}, the undisturbed run {wanted['weights']}"
+        if "result" in wanted and (truth.state.end or {}).get("result") != wanted["result"]:
+            result = (truth.state.end or {}).get("result")
+            yield run, f"its result is {result}, the undisturbed run's {wanted['result']}"
+
+
+def _late(evidence: Evidence, run: str, truth: Truth) -> set[tuple[int, int]]:
+    """Checkpoints whose COMMIT came when a later attempt had the run, which has one itself: its writer slept
+    before that last request, and the later attempt may have deleted their files as those of a save that was
+    cut off. Readers take the later attempt's."""
+    newest_claim, late = 0, set[tuple[int, int]]()
+    for event in evidence.events:
+        if event.get("run") != run:
+            continue
+        if event["what"] == "entry" and event["kind"] == "claim":
+            newest_claim = max(newest_claim, event["k"])
+        elif event["what"] == "saved" and event["attempt"] < newest_claim:
+            late.add((event["attempt"], event["step"]))
+    newest = max((attempt for attempt, _ in truth.commits), default=0)
+    return {at for at in late if at[0] < newest}
+
+
+PART = re.compile(r"step-([\d.]+)/state-(\d+)\.json")
+
+
+def _parts_missing(truth: Truth) -> Iterator[str]:
+    """A checkpoint that several ranks wrote has the part of each."""
+    for (attempt, step), commit in sorted(truth.commits.items()):
+        parts: dict[str, set[int]] = {}
+        for match in filter(None, (PART.fullmatch(file["name"]) for file in commit["files"])):
+            parts.setdefault(match[1], set()).add(int(match[2]))
+        nodes = len(truth.gangs.get(attempt, [0]))
+        for name, ranks in parts.items():
+            if len(ranks) % nodes or ranks != set(range(len(ranks))):
+                yield f"checkpoint {attempt}-{step}: {name} has parts of {sorted(ranks)} of {nodes} nodes"
 
 
 def _damage(objects: Objects, run: str, at: tuple[int, int], file: Mapping[str, Any]) -> str:

@@ -28,6 +28,7 @@ from proxy import Fault, Proxy
 from recorder import Recorder, undisturbed
 from schedule import Deed
 
+import servers
 from hostler import settings
 from hostler.records import layout, project
 from hostler.records.rows import rows
@@ -116,6 +117,15 @@ def small_disk(path: Path) -> Iterator[Disk | None]:
         subprocess.run(["umount", "--lazy", str(path)], check=True)
 
 
+def leads_to(url: str, endpoint: str) -> dict[str, str]:
+    """Variables by which the driver of this store's bucket finds its server at `endpoint`."""
+    return {
+        "s3": {"AWS_ENDPOINT_URL": endpoint},
+        "gs": {"STORAGE_EMULATOR_HOST": endpoint},
+        "az": {"AZURE_STORAGE_ENDPOINT": f"{endpoint}/{servers.AZURE_ACCOUNT}"},
+    }[url.partition("://")[0]]
+
+
 @dataclass
 class MixedFarm(Farm):
     """A farm whose workers reach the store by one of several wires, and may have a disk that breaks."""
@@ -131,7 +141,7 @@ class MixedFarm(Farm):
             "PYTHONPATH": f"{BROKEN}:{self.environ['PYTHONPATH']}",
         }
         if self.wires:
-            own["AWS_ENDPOINT_URL"] = self.wires[self._started % len(self.wires)].url
+            own |= leads_to(self.url, self.wires[self._started % len(self.wires)].url)
         self._started += 1
         return super().start(*words, surroundings={**own, **(surroundings or {})})
 

@@ -21,6 +21,10 @@ ENDED = ("done", "failed", "diverged", "pruned", "stopped")
 ENTRY = re.compile(r"sweeps/([^/]+)/(log|ends)/(\d{7}-.+)-(\d{6,})\.json")
 COMMIT = re.compile(r"runs/([^/]+)/checkpoints/(\d+)-(\d+)/COMMIT")
 FRAGMENT = re.compile(r"runs/([^/]+)/metrics/(\d+)-(\d+)-(\d+)")
+GO = re.compile(r"runs/([^/]+)/gang/(\d+)/go\.json")
+SPEC = re.compile(r"sweeps/([^/]+)/spec/\d+\.json")
+TRIAL = re.compile(r"sweeps/([^/]+)/journal/(\d+)\.json")
+READ_AGAIN = 999_999  # the rank of points that `hostler metrics` read from the output: those of no process
 
 
 @dataclass
@@ -59,6 +63,10 @@ class Truth:
     points: Points
     commits: dict[tuple[int, int], Record]  # (attempt, step) → COMMIT
     broken: list[str]  # rules that the chain broke
+    gangs: dict[
+        int, list[int]
+    ]  # attempt → slots of the workers that its go names, in the order of their ranks
+    writers: dict[int, set[int]]  # attempt → slots of the workers that wrote points of it
 
     @property
     def newest(self) -> tuple[int, int] | None:
@@ -168,9 +176,41 @@ def truth_of(objects: Objects, sweep: str, run: str) -> Truth:
     if sorted(numbered) != list(range(1, len(numbered) + 1)):
         state.broken.append(f"the log has a hole: entries {sorted(numbered)}")
     commits = commits_of(objects, run)
-    chain, points, broken = followed(fragments_of(objects, run), state, commits)
+    fragments = fragments_of(objects, run)
+    chain, points, broken = followed(fragments, state, commits)
     copies = log_of(objects, sweep, run, "ends")
-    return Truth(run, sweep, entries, copies, state, chain, points, commits, broken)
+    writers: dict[int, set[int]] = {}
+    for one in fragments:
+        if one.points:
+            writers.setdefault(one.attempt, set()).add(one.rank)
+    gangs = gangs_of(objects, run)
+    return Truth(run, sweep, entries, copies, state, chain, points, commits, broken, gangs, writers)
+
+
+def gangs_of(objects: Objects, run: str) -> dict[int, list[int]]:
+    """The gangs of a run that were complete, by attempt."""
+    found: dict[int, list[int]] = {}
+    for key, data in objects.items():
+        match = GO.fullmatch(key)
+        if match and match[1] == run:
+            found[int(match[2])] = [node["slot"] for node in json.loads(data)["nodes"]]
+    return found
+
+
+def newest_spec(objects: Objects, sweep: str) -> Record:
+    """The job of a sweep, as it was submitted or edited last."""
+    keys = sorted(key for key in objects if (m := SPEC.fullmatch(key)) and m[1] == sweep)
+    return dict(json.loads(objects[keys[-1]])) if keys else {}
+
+
+def trials_of(objects: Objects, sweep: str) -> dict[int, Record]:
+    """Entries of a search's journal, by number."""
+    found: dict[int, Record] = {}
+    for key, data in objects.items():
+        match = TRIAL.fullmatch(key)
+        if match and match[1] == sweep:
+            found[int(match[2])] = json.loads(data)
+    return found
 
 
 def commits_of(objects: Objects, run: str) -> dict[tuple[int, int], Record]:
@@ -200,19 +240,23 @@ def followed(
     fragments: Sequence[Fragment], state: State, commits: Mapping[tuple[int, int], Record]
 ) -> tuple[list[int], Points, list[str]]:
     """Attempts and points of the winning chain, from the last attempt that has a fragment back."""
-    written = {one.attempt for one in fragments if one.attempt <= state.attempt}
+    fragments = [one for one in fragments if one.rank != READ_AGAIN]
+    written = {one.attempt for one in fragments if one.attempt <= state.attempt and one.rank == 0}
     attempt, upto = max(written, default=0), None
     chain, pieces, broken = list[int](), list[Points](), list[str]()
     while attempt:
-        own = [one for one in fragments if one.attempt == attempt and one.rank == 0]
-        points = _in_order(own)
-        if upto is not None and upto > len(points):
+        own = [one for one in fragments if one.attempt == attempt]
+        writers = {
+            rank: _in_order([one for one in own if one.rank == rank]) for rank in {o.rank for o in own}
+        }
+        if upto is not None and upto["position"] > len(writers[0]):
             broken.append(
-                f"attempt {chain[-1]} goes on after {upto} points of {attempt}, which has {len(points)}"
+                f"attempt {chain[-1]} goes on after {upto['position']} points of {attempt}, which has"
+                f" {len(writers[0])}"
             )
         chain.append(attempt)
-        pieces.append(points if upto is None else points[:upto])
-        origin = next((one.header["origin"] for one in own if one.header.get("origin")), None)
+        pieces.append(_covered(writers, upto))
+        origin = next((o.header["origin"] for o in own if not o.rank and o.header.get("origin")), None)
         if origin is None:
             break
         at = (origin["attempt"], origin["step"])
@@ -221,10 +265,24 @@ def followed(
             break
         if at in commits and commits[at].get("position", origin["position"]) != origin["position"]:
             broken.append(f"attempt {attempt} goes on after other points than its checkpoint covers")
-        attempt, upto = at[0] if at[0] in written else 0, origin["position"]
+        attempt, upto = at[0] if at[0] in written else 0, origin
         if not attempt:
             chain.append(at[0])
     return chain[::-1], _joined(pieces[::-1]), broken
+
+
+def _covered(writers: Mapping[int, Points], upto: Record | None) -> Points:
+    """Points of an attempt that count, node by node. Those of other nodes' that the checkpoint does not count
+    reach as far as the steps of node 0's."""
+    if upto is None:
+        return [point for rank in sorted(writers) for point in writers[rank]]
+    points = writers[0][: upto["position"]]
+    reached, others = max((step for step, _ in points), default=-1), upto.get("others") or {}
+    for rank in sorted(set(writers) - {0}):
+        counted = others.get(str(rank))
+        own = writers[rank]
+        points += [point for point in own if point[0] <= reached] if counted is None else own[:counted]
+    return points
 
 
 def _joined(pieces: Sequence[Points]) -> Points:

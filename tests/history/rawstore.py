@@ -131,16 +131,38 @@ def _s3(bucket: str, prefix: str, environ: Mapping[str, str]) -> Bucket:
 
 def _google(bucket: str, prefix: str, environ: Mapping[str, str]) -> Bucket:
     base = f"{environ['STORAGE_EMULATOR_HOST']}/storage/v1/b/{bucket}/o"
+    headers = _by_token(environ.get("GCE_METADATA_HOST", ""))
+
+    def asked(words: str) -> bytes | None:
+        return ask(lambda: urllib.request.Request(f"{base}{words}", headers=headers()))
 
     def page(prefix: str, after: str) -> tuple[list[str], str]:
         query = {"prefix": prefix, **({"pageToken": after} if after else {})}
-        found = json.loads(ask(_plain(f"{base}?{urllib.parse.urlencode(query)}")) or b"{}")
+        found = json.loads(asked(f"?{urllib.parse.urlencode(query)}") or b"{}")
         return [item["name"] for item in found.get("items", [])], found.get("nextPageToken", "")
 
     def fetch(key: str) -> bytes | None:
-        return ask(_plain(f"{base}/{urllib.parse.quote(key, safe='')}?alt=media"))
+        return asked(f"/{urllib.parse.quote(key, safe='')}?alt=media")
 
     return Bucket(prefix, page, fetch)
+
+
+def _by_token(metadata: str) -> Callable[[], dict[str, str]]:
+    """Headers with a token of the metadata server at this address, a new one each minute."""
+    path = "computeMetadata/v1/instance/service-accounts/default/token"
+    known: dict[int, dict[str, str]] = {}
+
+    def headers() -> dict[str, str]:
+        minute = int(time.monotonic() // 60)
+        if metadata and minute not in known:
+            request = urllib.request.Request(
+                f"http://{metadata}/{path}", headers={"Metadata-Flavor": "Google"}
+            )
+            token = json.loads(ask(lambda: request) or b"{}")["access_token"]
+            known[minute] = {"Authorization": f"Bearer {token}"}
+        return known.get(minute, {})
+
+    return headers
 
 
 def _azure(bucket: str, prefix: str, environ: Mapping[str, str]) -> Bucket:

@@ -24,6 +24,7 @@ from types import TracebackType
 from typing import Any
 
 import checker
+import rawrecords
 import rawstore
 from rawrecords import COMMIT, ENTRY
 
@@ -143,24 +144,33 @@ class Recorder:
     def ask_files(self, runs: Iterable[str]) -> None:
         target = self.folder / "pulled"
         self.hostler("pull", self._sweep, "--checkpoint", "--all", "--yes", "--to", str(target))
-        rows = {run: {"files": hashes(target / run / "checkpoint")} for run in runs}
+        places = {run: target / run if (target / run).is_dir() else target for run in runs}  # one: none
+        rows = {run: {"files": hashes(place / "checkpoint")} for run, place in places.items()}
         self.add("read", reader="hostler pull", when="after", runs=rows)
 
-    def close(self, runs: Sequence[str], cache: Path, tmp: Path) -> list[str]:
-        """Ask every reader, look for what is left, copy the store, and have it judged: the violations."""
+    def close(self, runs: Sequence[str], cache: Path, tmp: Path, machines: Sequence[str] = ()) -> list[str]:
+        """Ask every reader, look for what is left, copy the store, and have it judged: the violations.
+        `machines`: those that the platform still has, and their groups."""
         self.look()
         self.ask_status("after")
         self.ask_table()
         self.ask_files(runs)
-        own = [str(path) for path in (*cache.glob("runs/*"), *tmp.rglob("*")) if not _is_folder(path)]
-        self.add("left", processes=marked(str(cache)), files=own, mounts=mounts_below(cache.parent))
+        places = (*cache.glob("runs/*"), *cache.glob("alone/*"), *tmp.rglob("*"))
+        own = [str(path) for path in places if not _is_folder(path) and not _is_scripts(path)]
+        left = {"processes": marked(str(cache)), "files": own, "mounts": mounts_below(cache.parent)}
+        self.add("left", **left, machines=list(machines))
         rawstore.dump(self._raw, self.folder / "store")
         return [str(violation) for violation in checker.check(self.folder)]
 
 
 def _is_folder(path: Path) -> bool:
     """Folders below tmp may stay, as a user's own do; a run's folder may not."""
-    return path.is_dir() and path.parent.name != "runs"
+    return path.is_dir() and path.parent.name not in ("runs", "alone")
+
+
+def _is_scripts(path: Path) -> bool:
+    """What the multiprocessing of a killed script, with its loaders, had for itself."""
+    return any(part.startswith("pymp-") for part in path.parts)
 
 
 def _of_table(row: Mapping[str, str]) -> dict[str, Any]:
@@ -202,6 +212,25 @@ def mounts_below(folder: Path) -> list[str]:
         return []
     places = [line.split()[1].replace("\\040", " ") for line in lines]
     return [place for place in places if Path(place).is_relative_to(folder)]
+
+
+def sweep_as_it_is(
+    url: str, sweep: str, environ: Mapping[str, str], *, metrics: Iterable[str], judged: str
+) -> list[dict[str, Any]]:
+    """What the runs of a sweep that nobody disturbed are, in their order: for another of the same runs."""
+    raw, pattern = rawstore.open_raw(url, environ), re.compile(judged)
+    objects = {key: data for key in raw.keys("") if (data := raw.get(key)) is not None}
+    found = list[dict[str, Any]]()
+    for (name, run), own in rawrecords.by_run(objects).items():
+        if name == sweep:
+            truth = rawrecords.truth_of(own, name, run)
+            files = {} if truth.newest is None else truth.commits[truth.newest]["files"]
+            weights = {f["name"]: f["sha256"] for f in files if pattern.search(f["name"])}
+            curves = {metric: truth.curve(metric) for metric in metrics}
+            row = {"state": truth.state.state, "curves": curves, "weights": weights, "judged": judged}
+            result = (truth.state.end or {}).get("result")
+            found.append({**row, **({} if result is None else {"result": result})})
+    return found
 
 
 def undisturbed(

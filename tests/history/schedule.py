@@ -28,6 +28,8 @@ CHOICES: Mapping[str, Mapping[str, int]] = {
     "lost": {"answers": 1},
 }
 
+LASTING = {"busy": 10.0}  # leases that a fault of this kind may last where there is time: a minute
+
 
 @dataclass(frozen=True)
 class Deed:
@@ -45,7 +47,7 @@ def schedule(seed: int, place: str, seconds: float, count: int) -> tuple[Deed, .
     rng = random.Random(seed)
     kinds = KINDS[place]
     moments = sorted(rng.uniform(0.0, seconds) for _ in range(count))
-    return tuple(_deed(rng, kinds, round(at, 3)) for at in moments)
+    return tuple(_deed(rng, kinds, round(at, 3), LASTING) for at in moments)
 
 
 def one_of_each(seed: int, place: str, seconds: float) -> tuple[Deed, ...]:
@@ -57,11 +59,14 @@ def one_of_each(seed: int, place: str, seconds: float) -> tuple[Deed, ...]:
     return tuple(_deed(rng, {kind: 1.0}, round(at, 3)) for kind, at in zip(kinds, moments, strict=True))
 
 
-def _deed(rng: random.Random, kinds: Mapping[str, float], at: float) -> Deed:
+def _deed(
+    rng: random.Random, kinds: Mapping[str, float], at: float, lasting: Mapping[str, float] | None = None
+) -> Deed:
     kind = rng.choices(list(kinds), list(kinds.values()))[0]
     choices = CHOICES.get(kind, {kind: 1})
     what = rng.choices(list(choices), list(choices.values()))[0]
-    amount = rng.uniform(1.0, 12.0) if kind == "clock" else rng.uniform(0.1, 3.0)
+    longest = (lasting or {}).get(kind, 3.0)
+    amount = rng.uniform(1.0, 12.0) if kind == "clock" else rng.uniform(0.1, longest)
     return Deed(at, kind, what, round(amount, 3), round(rng.random(), 6))
 
 

@@ -6,7 +6,6 @@ import hashlib
 import json
 import shutil
 import signal
-import struct
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -18,6 +17,7 @@ import checker
 import pytest
 from checker import FENCED, LEFT, ONE_END, STEPS, WEIGHTS
 from killer import RUN, farm, keys_of, often, send, until
+from made_evidence import fragment
 from rawrecords import taken_apart
 from recorder import undisturbed
 from test_killer import COUNT
@@ -71,19 +71,6 @@ class Good:
         return {violation.rule for violation in checker.check(self.folder)}
 
 
-def fragment(header: dict[str, Any], points: list[tuple[int, dict[str, float]]]) -> bytes:
-    def record(kind: int, payload: bytes) -> bytes:
-        return struct.pack("<IB", len(payload), kind) + payload
-
-    names = sorted({name for _, row in points for name in row})
-    body = b"".join(record(1, struct.pack("<H", n) + name.encode()) for n, name in enumerate(names))
-    for step, row in points:
-        values = b"".join(struct.pack("<Hd", names.index(name), value) for name, value in row.items())
-        body += record(2, struct.pack("<dq", 0.0, step) + values)
-    text = json.dumps(header).encode()
-    return struct.pack("<4sHI", b"HSTM", 1, len(text)) + text + body
-
-
 @pytest.fixture(scope="module")
 def made(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Good]:
     folder = tmp_path_factory.mktemp("good")
@@ -115,6 +102,23 @@ def test_untouched_evidence_of_a_killed_run_passes(good: Good) -> None:
     assert [entry["kind"] for entry in good.log()].count("claim") == 2, "it was killed, and went on"
     events = [json.loads(line) for line in (good.folder / "history.jsonl").read_text().splitlines()]
     assert {"started", "entry", "saved", "read", "left"} <= {event["what"] for event in events}
+
+
+@pytest.mark.parametrize(("late", "rules"), [(True, set()), (False, {WEIGHTS})])
+def test_commit_without_files_passes_only_of_a_fenced_sleeper(
+    good: Good, late: bool, rules: set[str]
+) -> None:
+    newest = good.path(f"runs/{good.run}/checkpoints/*/COMMIT")
+    record = {**json.loads(newest.read_bytes()), "attempt": 1, "step": 90}
+    slept = newest.parent.with_name("000001-000000000090") / "COMMIT"
+    slept.parent.mkdir()
+    slept.write_text(json.dumps(record))
+    path = good.folder / "history.jsonl"
+    lines = path.read_text().splitlines(keepends=True)
+    saved = json.dumps({"what": "saved", "t": 0, "run": good.run, "attempt": 1, "step": 90, "files": 1})
+    lines.insert(len(lines) if late else 0, f"{saved}\n")
+    path.write_text("".join(lines))
+    assert good.found() == rules
 
 
 def test_checker_runs_without_hostler_on_the_standard_library(good: Good) -> None:

@@ -40,6 +40,16 @@ def test_short_dose_has_every_kind_of_fault_once(place: str) -> None:
     assert one_of_each(3, place, 5.0) == one_of_each(3, place, 5.0) != one_of_each(4, place, 5.0)
 
 
+def test_busy_servers_refuse_for_a_minute_in_a_long_dose() -> None:
+    long = [
+        deed.amount for seed in range(40) for deed in schedule(seed, BUCKET, 30.0, 60) if deed.kind == "busy"
+    ]
+    short = [
+        deed.amount for seed in range(40) for deed in one_of_each(seed, BUCKET, 5.0) if deed.kind == "busy"
+    ]
+    assert 9.0 < max(long) <= 10.0 and max(short) <= 3.0  # leases, of six seconds each
+
+
 @pytest.mark.parametrize("guilty", [0, 6, 19])
 def test_one_guilty_deed_is_named_alone(guilty: int) -> None:
     assert smallest(20, lambda part: guilty in part) == range(guilty, guilty + 1)

@@ -16,6 +16,8 @@ from mixed import NAME, MixedFarm, Mixer, small_disk
 from recorder import Recorder
 from schedule import BUCKET, FOLDER, Deed
 
+import servers
+
 ROOT = Path(__file__).parents[2]
 HERE = "tests/history/test_mixed_faults.py"
 SHRINKING = 400.0  # seconds after which no further half is tried
@@ -93,13 +95,21 @@ def test_runs_survive_each_fault_once_in_a_folder(tmp_path: Path) -> None:
     dose(tmp_path, FOLDER, seed, runs=6, workers=2, seconds=5.0, count=0, test=name, each=True)
 
 
+@pytest.fixture(params=["seaweed", "gcs", "azurite"])
+def bucket(request: pytest.FixtureRequest) -> tuple[str, str, str]:
+    """Name of a bucket's server, URL of a fresh store on it, and endpoint without a wire between."""
+    name = request.param
+    if name == "gcs":
+        return name, f"gs://{servers.BUCKET}/mixed", request.getfixturevalue("gcs").url
+    return name, request.getfixturevalue(f"{name}_store_url"), request.getfixturevalue(f"{name}_url")
+
+
 @pytest.mark.real
 @pytest.mark.timeout(1800)
-def test_runs_survive_each_fault_once_in_a_bucket(
-    tmp_path: Path, seaweed_store_url: str, seaweed_url: str
-) -> None:
-    name = f"{HERE}::test_runs_survive_each_fault_once_in_a_bucket"
-    seed, server = schedule.seed_of_commit(ROOT), (seaweed_store_url, seaweed_url)
+def test_runs_survive_each_fault_once_in_a_bucket(tmp_path: Path, bucket: tuple[str, str, str]) -> None:
+    kind, *server = bucket
+    name = f"{HERE}::test_runs_survive_each_fault_once_in_a_bucket[{kind}]"
+    seed = schedule.seed_of_commit(ROOT)
     dose(tmp_path, BUCKET, seed, runs=6, workers=2, seconds=5.0, count=0, server=server, test=name, each=True)
 
 
@@ -115,9 +125,9 @@ def test_runs_survive_mixed_faults_long_in_a_folder(tmp_path: Path, seed: int) -
 @pytest.mark.real
 @pytest.mark.timeout(1800)
 @pytest.mark.parametrize("seed", [1, 2, 3, 4])
-def test_runs_survive_mixed_faults_long_in_a_real_bucket(
-    tmp_path: Path, seed: int, seaweed_store_url: str, seaweed_url: str
+def test_runs_survive_mixed_faults_long_in_a_bucket(
+    tmp_path: Path, seed: int, bucket: tuple[str, str, str]
 ) -> None:
-    name = f"{HERE}::test_runs_survive_mixed_faults_long_in_a_real_bucket[{seed}]"
-    server = (seaweed_store_url, seaweed_url)
+    kind, *server = bucket
+    name = f"{HERE}::test_runs_survive_mixed_faults_long_in_a_bucket[{kind}-{seed}]"
     dose(tmp_path, BUCKET, seed, runs=30, workers=4, seconds=30.0, count=60, server=server, test=name)

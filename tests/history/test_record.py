@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 import record
-from record import BEGIN, DOSES, END, Book, Dose, Row, left, main, table, with_table
+from record import BEGIN, DOSES, END, Book, Dose, Row, left, main, short, table, with_table
 
 PAGE = f"# Page\n\n{BEGIN}\nold\n{END}\n\nafter\n"
 
@@ -30,8 +30,34 @@ def test_table_shows_the_newest_row_of_each_dose() -> None:
     assert with_table(page, [row("a", "two")]) == page
 
 
+def test_table_names_doses_that_were_not_run_yet() -> None:
+    page = table([row("b", "one")], [Dose("a", "kills", "make a"), Dose("b", "kills", "true")])
+    assert page.splitlines()[3] == "| a: kills | `make a` | | | | not run yet |"
+    assert "| b: kills | `true` | `one`" in page and page.count("| b:") == 1
+
+
+def test_row_tells_what_its_dose_found_ever_after(tmp_path: Path) -> None:
+    book = Book(tmp_path / "doses.json", tmp_path / "page.md", ())
+    book.page.write_text(PAGE)
+    with pytest.raises(SystemExit, match="a was not run yet: run it first"):
+        main(["--found", "a", "it hung; 0123 mended it"], book)
+    book.note(row("a", "one", "FAILED (1)"))
+    assert main(["--found", "a", "it hung; 0123 mended it"], book) == 0
+    book.note(row("a", "two"))
+    assert "| 7 | passed; found: it hung; 0123 mended it |" in book.page.read_text()
+
+
+def test_short_doses_are_those_that_took_or_should_take_less() -> None:
+    doses = [
+        Dose("quick", "kills", "true", 1),
+        Dose("slow", "kills", "true", 9),
+        Dose("was", "kills", "true", 9),
+    ]
+    assert short(doses, [row("was", "one")], 120) == [doses[0], doses[2]]
+
+
 def test_interrupted_recording_goes_on_with_the_next(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    book = Book(tmp_path / "doses.json", tmp_path / "page.md")
+    book = Book(tmp_path / "doses.json", tmp_path / "page.md", ())
     book.page.write_text(PAGE)
     monkeypatch.setattr(record, "the_commit", lambda: "c")
     touched = [tmp_path / name for name in "ab"]
@@ -46,10 +72,30 @@ def test_interrupted_recording_goes_on_with_the_next(tmp_path: Path, monkeypatch
     assert table(book.rows()) in book.page.read_text()
 
 
+def test_notes_of_a_dose_make_no_other_commit(tmp_path: Path) -> None:
+    def git(*words: str) -> None:
+        own = ["-c", "user.name=a", "-c", "user.email=a@b"]
+        subprocess.run(["git", "-C", str(tmp_path), *own, *words], check=True, capture_output=True)
+
+    assert record.the_commit(tmp_path) == "unknown"
+    git("init")
+    for name in (record.NOTES, record.PAGE, "code.py"):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text("1")
+    git("add", "."), git("commit", "-m", "code")
+    commit = record.the_commit(tmp_path)
+    (tmp_path / record.NOTES).write_text("2")
+    assert record.the_commit(tmp_path) == commit
+    git("commit", "-am", "notes")
+    assert record.the_commit(tmp_path) == commit
+    (tmp_path / "code.py").write_text("2")
+    assert record.the_commit(tmp_path) == f"{commit}-dirty"
+
+
 def test_page_shows_the_rows_that_are_noted() -> None:
     book = Book(record.HERE / "doses.json", record.ROOT / "docs" / "reliability.md")
     assert book.rows(), "nothing was ever run"
-    assert with_table(book.page.read_text(), book.rows()) == book.page.read_text()
+    assert with_table(book.page.read_text(), book.rows(), DOSES) == book.page.read_text()
     assert {one.dose for one in book.rows()} <= {dose.name for dose in DOSES}
 
 

@@ -68,8 +68,8 @@ def main() -> list[Row]:
             floor.append(_seconds(PARQUET, folder / "runs.parquet"))
         least = min(floor)
         rows = [
-            Row(f"frame of {RUNS} runs, nothing cached, to one Parquet file", min(cold), least, 3, "s"),
-            Row("the same with the reader's cache", min(warm), least, 1.2, "s"),
+            Row(f"frame of {RUNS} runs, nothing cached, to one Parquet file", min(cold), least, 1.5, "s"),
+            Row("the same with the reader's cache", min(warm), least, 0.8, "s"),
         ]
         return rows + [Row(name, took, least, None, "s") for name, took in _peers(folder).items()]
 

@@ -26,8 +26,8 @@ def main() -> list[Row]:
     metric = "".join(METRIC.format(n % 1000, n) for n in range(LINES))
     json = "".join(f'{{"step": {n}, "loss": 0.5}}\n' for n in range(LINES))
     return [
-        _row("a printed line of a logger", same, 2.5),
-        _row("a printed line of other words each time", other, 6.5),
+        _row("a printed line of a logger", same, 1.6),
+        _row("a printed line of other words each time", other, 6.1),
         _row("a printed line of JSON", json, 1.3),
         _row("a printed line of a tool, as a point", metric, 20.0),
     ]

@@ -1,7 +1,7 @@
 """How long `hostler status`, `best` and `show` take on a store of 10,000 ended runs, against a Python that
 does nothing.
 
-The bounds are 0.25, 0.2 and 0.15 s where that takes 11 ms.
+The bounds are what was measured and a third, and no more than 0.25, 0.2 and 0.15 s where that takes 11 ms.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from hostler.spec.job import Job
 from hostler.store import open_store
 
 RUNS, TIMES = 10_000, 7
-BOUNDS = {"status": 22.7, "best all": 18.2, "show all/77": 13.6}  # times `python -c pass`
+BOUNDS = {"status": 15.9, "best all": 18.2, "show all/77": 12.4}  # times `python -c pass`
 
 
 def main() -> list[Row]:
@@ -44,14 +44,14 @@ def main() -> list[Row]:
     ]
 
 
-def fill(folder: Path) -> None:
+def fill(folder: Path, count: int = RUNS) -> None:
     """A sweep whose runs have all ended, as its workers would have left it, but not made durable."""
     store = open_store(str(folder))
     project.ensure(store, "bench", settings.timing(one_machine=True))
     job = Job(
         name="all",
         command=("python", "train.py"),
-        runs=tuple({"lr": n / 1e4, "seed": n} for n in range(RUNS)),
+        runs=tuple({"lr": n / 1e4, "seed": n} for n in range(count)),
         metric="loss",
     )
     sweeps.submit(store, job)

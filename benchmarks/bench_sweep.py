@@ -17,14 +17,19 @@ from pathlib import Path
 import bench_runs
 from row import Row
 
+from hostler.records.packs import packer
+from hostler.records.packs.packed_store import open_store
+from hostler.records.sweep import sweeps
+
 FEW, MANY, ROUNDS = 20, 220, 5
 EACH = 0.5  # bare processes that one run may take
 WHOLE = 0.6  # seconds that the command may take for few runs
+LEFT = 0.2  # files of a run in a sweep that is packed
 PROJECT = "command: python t.py\nfleets: {here: {backend: local, workers: 1, slots: 2}}\nfleet: here\n"
 
 
 def main() -> list[Row]:
-    few, each, bare = [], [], []
+    few, each, bare, left = [], [], [], []
     for n in range(ROUNDS):
         with tempfile.TemporaryDirectory(prefix="hostler-bench-") as name:
             folder = Path(name)
@@ -35,11 +40,21 @@ def main() -> list[Row]:
             short, long = _swept(folder, f"few{n}", FEW), _swept(folder, f"many{n}", MANY)
             few.append(short)
             each.append((long - short) / (MANY - FEW) * 1e3)
+            left.append(_packed(folder / "project" / ".hostler", f"many{n}") / MANY)
     median = statistics.median
     return [
         Row(f"a run inside hostler sweep of {MANY} (2 slots)", median(each), median(bare), EACH, "ms"),
         Row(f"hostler sweep of {FEW} runs, from the command to its end", median(few), WHOLE, 1, "s"),
+        Row("files and folders of a run, once its sweep is packed", median(left), LEFT, 1, "files"),
     ]
+
+
+def _packed(url: Path, name: str) -> int:
+    """Files and folders of a sweep and its runs after `hostler pack`."""
+    store = open_store(str(url))
+    packer.pack(store, sweeps.load(store, name), wait=lambda seconds: None)
+    runs = [path for path in (url / "runs").glob(f"*-{name}-*") for path in (path, *path.rglob("*"))]
+    return len(runs) + sum(1 for _ in (url / "sweeps" / name).rglob("*"))
 
 
 def _swept(folder: Path, name: str, runs: int) -> float:

@@ -35,7 +35,7 @@ part() { # name, seconds, command…
 for word in ${*:-tests tail rates}; do
     case $word in
     tests) part tests "${TESTS_LIMIT:-200}" "$python" -m pytest -q -p no:cacheprovider --noconftest -o addopts= -n "${WORKERS:-6}" -rA \
-        tests/real/test_gpu_steps.py tests/real/test_gpu_checkpoints.py tests/unit/train/test_graph.py ;;
+        tests/real/test_gpu_steps.py tests/real/test_gpu_checkpoints.py tests/real/test_gpu_groups.py tests/unit/train/test_graph.py ;;
     tail) part tail 40 "$python" benchmarks/epoch_tail.py ;;
     rates) part rates "${RATES_LIMIT:-290}" "$python" benchmarks/run.py rate ;;
     fused) part fused 240 "$python" benchmarks/run.py fused ;;

@@ -19,11 +19,18 @@ HEAD = ("benchmark", "ours", "floor", "ratio", "bound", "")
 def main(words: Sequence[str]) -> int:
     names = sorted(path.stem for path in Path(__file__).parent.glob("bench_*.py"))
     chosen = [name for name in names if not words or any(word in name for word in words)]
-    rows: list[Row] = [row for name in chosen for row in import_module(name).main()]
-    lines = [HEAD, ("---",) * len(HEAD), *map(_cells, rows)]
-    for line in lines:
-        print("| " + " | ".join(line) + " |")
+    rows: list[Row] = []
+    _print(HEAD)
+    _print(("---",) * len(HEAD))
+    for name in chosen:  # a benchmark's rows are there as soon as it ends
+        rows += (measured := import_module(name).main())
+        for row in measured:
+            _print(_cells(row))
     return 0 if rows and all(row.kept for row in rows) else 1
+
+
+def _print(cells: Sequence[str]) -> None:
+    print("| " + " | ".join(cells) + " |", flush=True)
 
 
 def _cells(row: Row) -> tuple[str, ...]:

@@ -1,0 +1,288 @@
+"""Fleets on a bucket that answers late, and commands over ever more ended runs: how both grow.
+
+Workers are threads in two processes, each with its own finder, log and heartbeat; the bucket is the GCS
+emulator, which adds 20 ms to each request and counts them. With `--memory` it is a store in this process with
+the same latency: all threads share one Python then, so that its runs per second say little, and beyond 200
+workers heartbeats and looks come too late.
+
+python benchmarks/bench_scale.py --workers 1000 --runs 100000 --ended 1000,100000
+"""
+
+from __future__ import annotations
+
+import argparse
+import multiprocessing
+import os
+import resource
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import bench_status
+from row import Row
+
+from hostler.emulators.gcs.emulator import GcsEmulator
+from hostler.emulators.gcs.faults import slow
+from hostler.emulators.gcs.route import Kind
+from hostler.records.run import heartbeats
+from hostler.records.sweep import sweeps
+from hostler.settings import Timing
+from hostler.spec.job import Job
+from hostler.store import Store, open_store
+from hostler.store.memory import MemoryStore
+from hostler.worker.claim.claimant import Claimant
+from hostler.worker.claim.finder import Finder
+
+LATENCY = 0.02
+LEAST = 3  # requests of a run: a claim, an end, the end's copy
+WORKERS, EACH = (1, 10, 100), 50  # sizes of fleets; runs for each worker
+ENDED = (1_000, 10_000)
+COMMANDS = {"status": True, "best all": True, "df all": True, "show all/77": False, "logs all/77": False}
+PROCESSES = 2
+BEATS = 50  # workers whose heartbeats one thread writes: all of them must be written within a beat
+BOUNDS = {
+    1: 1.65,
+    10: 1.65,
+    100: 6,
+}  # of a worker's time; a hundred keep two processors busy, more are not bounded
+LOST = 0.1  # claims that may go to another, for each run
+LOOK = "looks at all runs"
+PEAK = "int(open('/proc/self/status').read().split('VmHWM:')[1].split()[0]) / 1024"  # megabytes
+HAD = f"'%s %s' % (__import__('time').process_time(), {PEAK})"
+
+
+@dataclass
+class Tally:
+    """Outcome of a fleet's work: seconds, requests and claims that went to another."""
+
+    seconds: float = 0.0
+    requests: float = 0.0
+    lost: int = 0
+    megabytes: float = 0.0  # of a process, for each of its workers
+
+
+@dataclass
+class Watched:
+    """A store that counts the claims that somebody else has won."""
+
+    inner: Store
+    lost: int = 0
+    url: str = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.url = self.inner.url
+
+    def __getattr__(self, name: str) -> object:
+        return getattr(self.inner, name)
+
+    def put(self, key: str, data: bytes, *, if_absent: bool = False) -> bool:
+        done = self.inner.put(key, data, if_absent=if_absent)
+        self.lost += not done
+        return done
+
+
+def main(
+    workers: Sequence[int] = WORKERS,
+    runs: int | None = None,
+    ended: Sequence[int] = ENDED,
+    *,
+    memory: bool = False,
+) -> list[Row]:
+    return [*fleets(workers, runs, memory=memory), *growth(*ended)]
+
+
+def fleets(workers: Sequence[int], runs: int | None, *, memory: bool) -> list[Row]:
+    rows: list[Row] = []
+    for count in workers:
+        total = runs or EACH * count
+        tally = (_in_memory if memory else _on_bucket)(count, total)
+        what = f"{count} workers, {total} runs over at once, 20 ms a request"
+        busy = count * tally.seconds / total * 1e3  # milliseconds of a worker for each run
+        speed = f"{total / tally.seconds:.0f} runs a second; a worker's time for each"
+        rows += [
+            Row(f"{what}: {speed}", busy, LEAST * LATENCY * 1e3, BOUNDS.get(count), "ms"),
+            Row(f"{what}: requests for each", tally.requests / total, LEAST, 1.5, "requests"),
+            Row(f"{what}: claims lost, each", tally.lost / total, LOST, 0.6, "claims"),
+            Row(f"{what}: memory of a worker", tally.megabytes, 1, 3, "MB"),
+        ]
+    return rows
+
+
+def _on_bucket(workers: int, runs: int) -> Tally:
+    with GcsEmulator("scale") as bucket:
+        os.environ.update(bucket.environ())
+        store = open_store("gs://scale/store")
+        _submit(store, workers, runs)
+        bucket.counts.clear()
+        bucket.faults.always(slow(LATENCY))
+        context = multiprocessing.get_context("spawn")
+        answers = context.Queue()
+        shares = [range(n, workers, PROCESSES) for n in range(min(PROCESSES, workers))]
+        gate = context.Barrier(len(shares) + 1)
+        for share in shares:
+            context.Process(target=_process, args=(store.url, share, gate, answers), daemon=True).start()
+        gate.wait()
+        begun = time.monotonic()
+        told = [answers.get() for _ in shares]
+        seconds = time.monotonic() - begun
+        requests = bucket.counts.of() - bucket.counts.of(Kind.BUCKET)
+        requests -= bucket.counts.of(key="store/alive/")
+        bucket.faults.clear()
+        _check(store, runs)
+    grown = sum(megabytes for _, megabytes in told) / workers
+    return Tally(seconds, requests, sum(lost for lost, _ in told), grown)
+
+
+def _process(url: str, share: Sequence[int], gate: threading.Barrier, answers: multiprocessing.Queue) -> None:
+    """Runs in a process of its own: some of the workers, as threads."""
+    store = Watched(open_store(url))
+    gate.wait()
+    before = _peak()
+    _work_all(store, share)
+    answers.put((store.lost, _peak() - before))
+
+
+def _in_memory(workers: int, runs: int) -> Tally:
+    store, counted = MemoryStore(), Counter[str]()
+    _submit(store, workers, runs)
+
+    def late(operation: str, key: str) -> None:
+        if not key.startswith("alive/"):
+            counted[operation] += 1
+        time.sleep(LATENCY)
+
+    store.before = late
+    watched, begun, before = Watched(store), time.monotonic(), _peak()
+    _work_all(watched, range(workers))
+    seconds = time.monotonic() - begun
+    store.before = None
+    _check(store, runs)
+    return Tally(seconds, counted.total(), watched.lost, (_peak() - before) / workers)
+
+
+def _submit(store: Store, workers: int, runs: int) -> None:
+    sweeps.submit(store, Job(name="s", command=("true",), runs=tuple({"i": i} for i in range(runs))))
+    for n in range(workers):
+        heartbeats.beat(store, _session(n), 1, {})
+
+
+def _check(store: Store, runs: int) -> None:
+    ended = sum(1 for _ in store.list("sweeps/s/ends/"))
+    if ended != runs:
+        raise RuntimeError(f"{ended} of {runs} runs ended")
+
+
+def _work_all(store: Store, share: Sequence[int]) -> None:
+    over = threading.Event()
+    groups = [share[at : at + BEATS] for at in range(0, len(share), BEATS)]
+    beats = [threading.Thread(target=_beat, args=(store, group, over)) for group in groups]
+    threads = [threading.Thread(target=_work, args=(store, _session(n))) for n in share]
+    for thread in [*beats, *threads]:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    over.set()
+    for thread in beats:
+        thread.join()
+
+
+def _beat(store: Store, share: Sequence[int], over: threading.Event) -> None:
+    sequence = 1
+    while not over.wait(Timing().beat):
+        sequence += 1
+        for n in share:
+            heartbeats.beat(store, _session(n), sequence, {})
+
+
+def _work(store: Store, session: str) -> None:
+    finder = Finder(store, Claimant(session), Timing(), time.monotonic)
+    while taken := finder.find(lambda ask: True, lambda ask: True).taken:
+        taken.attempt.end("done")
+
+
+def _session(n: int) -> str:
+    return f"w{n:05d}"
+
+
+def _peak() -> float:
+    """Megabytes that this process has ever had."""
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+
+
+def growth(few: int, many: int) -> list[Row]:
+    """Commands over `few` and over `many` ended runs in a folder: what reads all of them may grow with their
+    number, what is about one run may not."""
+    used: dict[int, dict[str, tuple[float, float]]] = {}
+    for count in (few, many):
+        with tempfile.TemporaryDirectory(prefix="hostler-bench-") as name:
+            folder = Path(name) / "store"
+            bench_status.fill(folder, count)
+            used[count] = {words: _used(words, folder) for words in COMMANDS}
+            used[count][LOOK] = _used_by(_look_at_all, folder)
+    rows: list[Row] = []
+    for words, grows in {**COMMANDS, LOOK: True}.items():
+        times = many / few if grows else 1
+        (seconds, megabytes), (more_seconds, more_megabytes) = used[few][words], used[many][words]
+        name = f"hostler {words}" if words in COMMANDS else f"a worker {words}"
+        title = f"{name}: {many} ended runs, to {times:g} x {few}"
+        bound = 0.2 if grows else 1.45
+        rows += [
+            Row(f"{title}: CPU time", more_seconds, seconds * times, bound, "s"),
+            Row(f"{title}: memory", more_megabytes, megabytes * times, bound, "MB"),
+        ]
+    return rows
+
+
+def _used(words: str, folder: Path) -> tuple[float, float]:
+    """CPU seconds and megabytes of a command, the least of three."""
+    code = "import sys; from hostler.cli.main import main; sys.argv[0] = 'hostler'; main()"
+    return _least(code, [*words.split(), "--store", str(folder)])
+
+
+def _used_by(work: Callable[[str], None], folder: Path) -> tuple[float, float]:
+    here = "import sys; sys.path.insert(0, sys.argv[1]); import bench_scale"
+    return _least(
+        f"{here}; bench_scale.{work.__name__}(sys.argv[2])", [str(Path(__file__).parent), str(folder)]
+    )
+
+
+def _least(code: str, words: Sequence[str]) -> tuple[float, float]:
+    """The process itself says what it has used: what a parent is told counts its own memory, too."""
+    used = [float(number) for _ in range(3) for number in _run(code, words)]
+    return min(used[::2]), min(used[1::2])
+
+
+def _run(code: str, words: Sequence[str]) -> list[str]:
+    with tempfile.NamedTemporaryFile("r") as told:
+        last = f"import atexit; atexit.register(lambda: open({told.name!r}, 'w').write({HAD}))"
+        command = [sys.executable, "-c", f"{last}\n{code}", *words]
+        subprocess.run(command, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        return told.read().split()
+
+
+def _look_at_all(url: str) -> None:
+    """As a worker does that finds nothing: every name of the sweep."""
+    finder = Finder(open_store(url), Claimant("w"), Timing(), time.monotonic)
+    if finder.find(lambda ask: True, lambda ask: True, whole=True).taken:
+        raise RuntimeError("a run was left")
+
+
+def _numbers(text: str) -> tuple[int, ...]:
+    return tuple(int(word) for word in text.split(","))
+
+
+if __name__ == "__main__":
+    asked = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    asked.add_argument("--workers", type=_numbers, default=WORKERS, help="sizes of fleets: 1,10,100,1000")
+    asked.add_argument("--runs", type=int, help=f"of each fleet; {EACH} for each worker")
+    asked.add_argument("--ended", type=_numbers, default=ENDED, help="ended runs, few and many: 1000,100000")
+    asked.add_argument("--memory", action="store_true", help="a store in this process")
+    given = asked.parse_args()
+    for row in main(given.workers, given.runs, given.ended, memory=given.memory):
+        print(f"{row.name}: {row.ours:.3g} {row.unit}, floor {row.floor:.3g}, {row.ratio:.2f}x", flush=True)

@@ -17,6 +17,7 @@ from hypothesis import HealthCheck, settings
 sys.path.insert(0, str(Path(__file__).parent))
 
 import dealing
+import known_python
 import servers
 import sshhosts
 import torchvision_here
@@ -39,6 +40,7 @@ def pytest_configure() -> None:
     os.environ.pop(
         "PYTHONDONTWRITEBYTECODE", None
     )  # thousands of processes would each compile all of hostler
+    os.environ["PATH"] = known_python.without_shims(os.environ["PATH"])
     os.environ["OMP_NUM_THREADS"] = "1"  # threads that wait for each other burn what other tests need
     torchvision_here.watch()
     os.environ["HF_HUB_OFFLINE"] = "1"  # nothing is fetched, and nobody waits for a network

@@ -22,7 +22,17 @@ from packaging.utils import canonicalize_name as plain
 ROOT = Path(__file__).parents[1]
 OURS = {"test", "frameworks", "gangs-test", "docs", "lint", "all"}  # extras that no user installs
 # A new major version of these may change what hostler uses of them: it is tried, and let in by hand.
-BOUNDED = {"click", "pydantic", "obstore", "optuna", "mcp", "lightkube", "hydra-core", "huggingface-hub"}
+BOUNDED = {
+    "click",
+    "pydantic",
+    "obstore",
+    "optuna",
+    "mcp",
+    "lightkube",
+    "hydra-core",
+    "huggingface-hub",
+    "trackio",
+}
 
 
 def needed(project: dict[str, Any]) -> Iterator[tuple[Requirement, bool]]:

@@ -195,7 +195,7 @@ def _become(given: dict[str, object], fds: Sequence[int]) -> None:
     os.environ.update(given["env"])  # type: ignore[arg-type]
     os.chdir(str(given["cwd"]))
     sys.argv[:] = [str(SOURCE / "hostler" / "__main__.py"), *given["words"]]  # type: ignore[misc]
-    from hostler.cli.main import main
+    from hostler.cli.entry import main
 
     main()
 
@@ -219,6 +219,6 @@ if __name__ == "__main__":
     del sys.path[0]  # tests
     for name in [*IMPORTED, *(f"{folder}.backend" for folder in BACKENDS.values())]:
         import_module(name)
-    sys.modules["hostler.backends.project_file"].kinds()  # the same for every project
+    dict(sys.modules["hostler.backends.project_file"].kinds())  # the same for every project
     gc.freeze()
     _serve(socket.socket(fileno=int(sys.argv[1])))

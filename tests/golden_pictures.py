@@ -25,6 +25,25 @@ LOOKS = [  # medium, size, theme; each of these once, and the rest in the long d
     ("paper", PAPER, "light"),
 ]
 WIDER = "document.documentElement.scrollWidth - document.documentElement.clientWidth"
+SIZES = """() => new Promise((done) => {
+    const look = () => {
+        const boxes = [...document.querySelectorAll("svg, canvas, table, main")].map((one) => {
+            const box = one.getBoundingClientRect();
+            return [Math.round(box.width), Math.round(box.height)];
+        });
+        done(JSON.stringify([document.documentElement.scrollHeight, boxes]));
+    };
+    requestAnimationFrame(() => requestAnimationFrame(() => setTimeout(look, 150)));
+})"""  # after two frames, in which the page itself has heard of its new size
+LOOKED = 100  # times, at most
+# What is as tall as the window stays as it is while the window grows to the page's height.
+KEPT = """() => {
+    for (const one of document.querySelectorAll(".grid, .chart")) one.style.height = `${one.offsetHeight}px`;
+    return document.documentElement.scrollHeight;
+}"""
+FREED = """() => {
+    for (const one of document.querySelectorAll(".grid, .chart")) one.style.height = "";
+}"""
 GOLDEN = Path(__file__).parent / "real" / "golden"
 SHRINK = 3  # pictures are kept so many times smaller
 MEAN = 2.5  # levels of 255 by which pixels may differ on average
@@ -42,15 +61,42 @@ def faults_of_page(tab: Tab, name: str, medium: str, theme: str, calm: str = "()
     """What is wrong with the page that a tab shows; `calm` hides what differs from one day to the next."""
     if medium == "paper":
         tab.page.emulate_media(media="print")
-    tab.page.wait_for_timeout(200)
+    _settle(tab)
     wider = tab.page.evaluate(WIDER)
     wrong = [f"{name} is {wider} pixels too wide"] if wider else []
     wrong += [] if medium == "paper" else [f"{name}: {fault}" for fault in tab.faults(every=True)]
     tab.page.evaluate(calm)
     if (medium, theme) != ("narrow", "dark"):
-        wrong += filter(None, [differs(f"{name}-{medium}-{theme}", tab.page.screenshot(full_page=True))])
+        wrong += filter(None, [differs(f"{name}-{medium}-{theme}", picture(tab))])
     tab.page.emulate_media(media="screen")
     return wrong
+
+
+def picture(tab: Tab) -> bytes:
+    """The whole page, seen in a window as tall as it.
+
+    Chromium takes a picture of more than its window in one of a single pixel, which is back at its size only
+    a moment later: pages that follow the window's width are in the picture as they were at either."""
+    size, tall = tab.page.viewport_size, tab.page.evaluate(KEPT)
+    if tall > size["height"]:
+        tab.page.set_viewport_size({"width": size["width"], "height": tall})
+        _settle(tab)
+    png = bytes(tab.page.screenshot())
+    tab.page.set_viewport_size(size)
+    tab.page.evaluate(FREED)
+    return png
+
+
+def _settle(tab: Tab) -> None:
+    """Until two looks at the page's sizes agree: plots that a medium makes wider are drawn anew, which takes
+    as long as the machine is busy."""
+    before = ""
+    for _ in range(LOOKED):
+        now = tab.page.evaluate(SIZES)
+        if now == before:
+            return
+        before = now
+    raise AssertionError(f"the page never comes to rest: {before[:300]}")
 
 
 def differs(name: str, png: bytes) -> str:

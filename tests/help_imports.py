@@ -19,7 +19,8 @@ SOURCE = Path(__file__).resolve().parent.parent / "src" / "hostler"
 ALLOWED = {
     "hostler": "the version",
     "hostler.cli": "package",
-    "hostler.cli.main": "the entry point",
+    "hostler.cli.main": "finds the verb",
+    "hostler.cli.overview": "the table of verbs",
     "hostler.cli.options": "options of several verbs; imports a verb's module when it is performed",
     "hostler.env": "whether a shell asks for completions",
     "hostler.errors": "errors that become one line",

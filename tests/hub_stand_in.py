@@ -17,7 +17,8 @@ TOKEN = "hf_standinTOKENofthistest"  # gitleaks:allow
 
 
 class Hub:
-    """`repos`: name → file → bytes; `private`: name → bool; `asked`: every request line."""
+    """`repos`: name (`datasets/…` of a dataset) → file → bytes; `private`: name → bool; `asked`: every
+    request line."""
 
     def __init__(self) -> None:
         self.repos: dict[str, dict[str, bytes]] = {}
@@ -137,14 +138,19 @@ class _Handler(BaseHTTPRequestHandler):
         if path[:2] == ["api", "whoami-v2"]:
             self._send({"name": "me", "type": "user", "orgs": []})
             return
-        name = "/".join(path[2:4] if path[0] == "api" else path[:2])
+        kind = "datasets/" if "datasets" in path[:2] else ""
+        if path[0] == "datasets":
+            path = path[1:]
+        name = kind + "/".join(path[2:4] if path[0] == "api" else path[:2])
         files = self.state.repos.get(name)
         if files is None:
             self._send({"error": "Repository not found"}, 404, {"X-Error-Code": "RepoNotFound"})
-        elif path[:2] == ["api", "models"] and path[4:5] == ["tree"]:
+        elif path[0] == "api" and path[4:5] == ["tree"]:
             parse_qs(urlparse(self.path).query)
+            below = "".join(f"{part}/" for part in path[6:])
+            found = {n: b for n, b in files.items() if n.startswith(below)}
             self._send(
-                [{"type": "file", "path": n, "size": len(b), "oid": _sha(b)} for n, b in files.items()]
+                [{"type": "file", "path": n, "size": len(b), "oid": _sha(b)} for n, b in found.items()]
             )
         elif path[:2] == ["api", "models"]:
             shown = {"id": name, "sha": self.state.oid(name), "private": self.state.private[name], "tags": []}

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import functools
 import hashlib
+import os
 import sys
 import tempfile
 from pathlib import Path
@@ -30,6 +31,13 @@ def give(cache: Path) -> None:
     folder = cache / "interpreters"
     folder.mkdir(parents=True, exist_ok=True)
     (folder / name).write_bytes(content)
+
+
+def without_shims(path: str) -> str:
+    """PATH with this Python's own folder in place of pyenv's, whose programs ask bash for each start."""
+    own = str(Path(sys.base_prefix, "bin"))
+    folders = (own if part.endswith("/.pyenv/shims") else part for part in path.split(os.pathsep))
+    return os.pathsep.join(dict.fromkeys(folders))
 
 
 @functools.cache

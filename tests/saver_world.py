@@ -35,7 +35,7 @@ class Scene:
 
     def begin(self, attempt: int, memory: dict[str, Any] | None = None) -> Saver:
         """A saver; `memory`: the notes of one that was killed."""
-        watch = FolderWatch(
+        self.watch = watch = FolderWatch(
             self.folder,
             Clocks(self.clock, self.clock, lambda seconds: None),
             settle=SETTLE,

@@ -132,6 +132,9 @@ def _kill(
         send_kill(worker_of(world))
     if victim != WORKER:
         send_kill(pid)
+    while (row := proctable.row(pid)) is not None and row.alive:  # without its worker it goes in a moment
+        seen.append((time.monotonic(), script.saved(folder / "checkpoint")))
+        time.sleep(0.02)
     return safe, max([safe, *(n for _, n in seen)]) + 1
 
 

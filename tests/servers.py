@@ -49,7 +49,7 @@ def moto(folder: Path) -> Iterator[str]:
     """Endpoint of a moto server: light, in memory. Of racing conditional writes two may win."""
     [port] = free_ports(1)
     command = [sys.executable, "-m", "moto.server", "-H", "127.0.0.1", "-p", str(port)]
-    with _running(command, port, folder, "moto") as url:
+    with running(command, port, folder, "moto") as url:
         yield url
 
 
@@ -57,7 +57,7 @@ def moto(folder: Path) -> Iterator[str]:
 def seaweed(folder: Path) -> Iterator[str]:
     """Endpoint of a SeaweedFS server: real, on disk."""
     ports = free_ports(8)
-    with _running(seaweed_command(folder, "127.0.0.1", ports), ports[0], folder, "SeaweedFS") as url:
+    with running(seaweed_command(folder, "127.0.0.1", ports), ports[0], folder, "SeaweedFS") as url:
         yield url
 
 
@@ -89,27 +89,31 @@ def azurite(folder: Path) -> Iterator[str]:
     [port] = free_ports(1)
     command = ["node", str(script), "--blobHost", "127.0.0.1", "--blobPort", str(port), "--silent"]
     command += ["--inMemoryPersistence", "--skipApiVersionCheck", "--disableTelemetry"]
-    with _running(command, port, folder, "azurite", make_container) as url:
+    with running(command, port, folder, "azurite", make_container) as url:
         yield url
 
 
 def _azurite_script() -> Path:
     """Installed once per user, under a lock, since several test processes may want it at a time."""
-    home = Path.home() / ".cache" / "hostler-test" / "azurite"
-    script = home / "node_modules" / "azurite" / "dist" / "src" / "blob" / "main.js"
     if not shutil.which("npm") or not shutil.which("node"):
         missing("npm and node, which run azurite, are not installed")
+    quiet = ["--no-save", "--no-audit", "--no-fund", "--loglevel=error"]
+    home = installed("azurite", ["npm", "install", *quiet, AZURITE, "--prefix"])
+    return home / "node_modules" / "azurite" / "dist" / "src" / "blob" / "main.js"
+
+
+def installed(name: str, command: Sequence[str]) -> Path:
+    """The folder into which this command, whose last word it is, has installed something."""
+    home = Path.home() / ".cache" / "hostler-test" / name
     home.mkdir(parents=True, exist_ok=True)
     with (home / "lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         if not (home / "installed").exists():
-            quiet = ["--no-save", "--no-audit", "--no-fund", "--loglevel=error"]
-            command = ["npm", "install", *quiet, "--prefix", str(home), AZURITE]
-            done = subprocess.run(command, capture_output=True, text=True)
-            if done.returncode or not script.exists():
-                missing(f"azurite could not be installed: {done.stderr[-300:]!r}")
+            done = subprocess.run([*command, str(home)], capture_output=True, text=True)
+            if done.returncode:
+                missing(f"{name} could not be installed: {done.stderr[-300:]!r}")
             (home / "installed").touch()
-    return script
+    return home
 
 
 def make_container(endpoint: str) -> None:
@@ -152,7 +156,7 @@ def make_bucket(endpoint: str) -> None:
 
 
 @contextmanager
-def _running(
+def running(
     command: list[str], port: int, folder: Path, name: str, prepare: Callable[[str], None] = make_bucket
 ) -> Iterator[str]:
     url = f"http://127.0.0.1:{port}"

@@ -16,7 +16,8 @@ from pathlib import Path
 
 import pytest
 
-AT_ONCE = "3"  # tests wait a little more than they compute, and two cores are busy with three
+A_CORE = 3  # tests at once: most wait three quarters of their time
+MOST = 12  # each of them needs half a gigabyte
 AGAIN = 20
 TESTS_FAILED = 1  # pytest's exit code; any other is not about tests
 LISTING = "--listing"
@@ -49,8 +50,14 @@ def _environ() -> dict[str, str]:
     return {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
 
 
+def at_once(cores: int) -> int:
+    """How many tests run at a time on so many cores."""
+    return min(MOST, A_CORE * max(1, cores))
+
+
 def main(words: list[str]) -> int:
-    code, failed = run_pytest(["-n", AT_ONCE, "--dist", "worksteal", *words])
+    count = at_once(os.cpu_count() or 1)
+    code, failed = run_pytest(["-n", str(count), "--dist", "worksteal", *words])
     if code != TESTS_FAILED or not 0 < len(failed) <= AGAIN:
         return code
     print(f"\n{len(failed)} failed with others beside them; now one by one:", flush=True)

@@ -14,11 +14,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 SOURCE = Path(__file__).resolve().parent.parent / "src" / "hostler"
-BOUNDS = {"run t.py": 78, "status": 52}
+BOUNDS = {"run t.py": 83, "status": 57}
 LOADED = "our modules:"
 PROGRAM = f"""
 import os, sys
-from hostler.cli.main import main
+from hostler.cli.entry import main
 try:
     main()
 except SystemExit as left:

@@ -34,13 +34,10 @@ time.sleep(60)
 
 
 @pytest.fixture(autouse=True)
-def line_of_registry(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+def line_of_registry(monkeypatch: pytest.MonkeyPatch) -> None:
     """The example known to hostler while a test runs; its workers learn of it from `site` below."""
     monkeypatch.setitem(registry.BACKENDS, "folder", "folder_queue")
     monkeypatch.syspath_prepend(str(EXAMPLES))
-    project_file.kinds.cache_clear()
-    yield
-    project_file.kinds.cache_clear()
 
 
 @pytest.fixture

@@ -376,5 +376,5 @@ def test_a_bucket_can_vanish() -> None:
         gce.remove_bucket("b")
         with pytest.raises(OSError, match="404"):
             urllib.request.urlopen(f"{gce.gcs.url}/storage/v1/b/b")
-    with emulator() as gce, pytest.raises(LookupError, match="no emulated storage"):
+    with emulator() as gce, pytest.raises(LookupError, match="emulated storage was not started"):
         gce.remove_bucket("b")

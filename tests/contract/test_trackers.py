@@ -18,7 +18,7 @@ from hostler.analysis.curves import curves
 from hostler.analysis.frame import columns_of
 from hostler.errors import DamagedError, MachineError, MissingError, UsageError
 from hostler.records.series.points import Point
-from hostler.spec.tracking import COMET, MLFLOW, OPTIONS, TENSORBOARD, WANDB
+from hostler.spec.tracking import COMET, MLFLOW, OPTIONS, TENSORBOARD, TRACKIO, WANDB
 from hostler.trackers import registry, wire
 from hostler.trackers.base import Closing, Opening, run_id
 from hostler.trackers.mlflow import _make_database, client
@@ -41,6 +41,7 @@ class Tool:
             WANDB: {"mode": "offline", "dir": str(self.root / "shown")},
             MLFLOW: {"uri": f"sqlite:///{self.root}/mlflow.db"},
             COMET: {"mode": "offline", "dir": str(self.root / "shown")},
+            TRACKIO: {"dir": str(self.root / "shown")},
         }
         return places[self.kind]
 
@@ -291,6 +292,20 @@ def test_cut_off_wandb_file_is_read_up_to_the_cut(tmp_path: Path) -> None:
     assert 10 < len(run.points) < 199 and run.state == "running"
 
 
+@pytest.mark.parametrize("project", ["digits", "registry-a.b", "grid_system"])
+def test_trackio_itself_reads_the_database_of_any_project(tmp_path: Path, project: str) -> None:
+    """Without a folder of the user's it is one whole file among those that the store keeps."""
+    from hostler.trackers.trackio import storage
+
+    tool = Tool(TRACKIO, tmp_path)
+    tool.attempt(replace(tool.opening(), options={}, project=project), points(1, 2, 4))
+    (file,) = (tmp_path / "attempt-1/files").iterdir()
+    rows = storage(file.parent).get_logs(file.stem, run_id=tool.opening().id)
+    assert [(row["step"], row["val/acc"]) for row in rows] == [(1, 0.125), (2, 0.25), (4, 0.5)]
+    (config,) = storage(file.parent).get_all_run_configs(file.stem).values()
+    assert (config["lr"], config["_Group"], config["hostler.state"]) == (0.1, "grid", "done")
+
+
 @pytest.mark.parametrize(
     ("kind", "where"),
     [
@@ -299,6 +314,8 @@ def test_cut_off_wandb_file_is_read_up_to_the_cut(tmp_path: Path) -> None:
         (COMET, "{}/a.zip"),
         (WANDB, "{}/w"),
         (TENSORBOARD, "{}/t"),
+        (TRACKIO, "{}/t"),
+        (TRACKIO, "{}/t.db"),
     ],
 )
 def test_reading_where_nothing_is_says_so_and_makes_nothing(tmp_path: Path, kind: str, where: str) -> None:
@@ -315,7 +332,7 @@ def test_what_is_no_archive_of_comets_is_said(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("kind", "name"),
-    [(COMET, "a.zip"), (WANDB, "run-a.wandb"), (TENSORBOARD, "a/events.out.tfevents.1")],
+    [(COMET, "a.zip"), (WANDB, "run-a.wandb"), (TENSORBOARD, "a/events.out.tfevents.1"), (TRACKIO, "a.db")],
 )
 def test_damaged_file_is_reported_and_hides_no_other_file(tmp_path: Path, kind: str, name: str) -> None:
     tool = Tool(kind, tmp_path)

@@ -13,7 +13,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -68,6 +68,7 @@ class Farm:
     extra: Mapping[str, str] = field(default_factory=dict)  # more environment for workers
     parents: list[subprocess.Popen[bytes]] = field(default_factory=list)
     history: Recorder | None = None  # writes down what happens to it
+    words: Sequence[str] = ()  # options of every worker
 
     def __post_init__(self) -> None:
         for path in (self.code, self.folder / "tmp"):
@@ -101,7 +102,18 @@ class Farm:
 
     def start(self, *words: str, surroundings: Mapping[str, str] | None = None) -> subprocess.Popen[bytes]:
         """One parent with its worker; `surroundings`: more environment for these two alone."""
-        argv = [sys.executable, "-m", "hostler.worker", self.url, "--slots", "2", "--cpus", "2", *words]
+        argv = [
+            sys.executable,
+            "-m",
+            "hostler.worker",
+            self.url,
+            "--slots",
+            "2",
+            "--cpus",
+            "2",
+            *self.words,
+            *words,
+        ]
         with open(self.folder / "workers.log", "ab") as output:
             environ = {**self.environ, **(surroundings or {})}
             parent = subprocess.Popen(argv, stdout=output, stderr=output, env=environ)
@@ -199,6 +211,7 @@ class Killer:
             OTHER: 0.03,
         }
     )
+    freezes: float = 0.35  # share of deeds that freeze, and do not kill
     frozen: dict[int, float] = field(default_factory=dict)  # process → when it goes on
     deeds: list[tuple[str, int]] = field(default_factory=list)
 
@@ -209,6 +222,17 @@ class Killer:
             time.sleep(rng.expovariate(1 / self.pace))
             self.let_go_on()
             self.farm.tend(self.workers)
+            self._act(rng)
+
+    def strike(self, count: int, every: float, ready: Callable[[], bool]) -> None:
+        """So many deeds, one each so many seconds, from when it is ready on."""
+        rng = random.Random(self.seed)
+        until(lambda: self.farm.tend(self.workers) or ready(), 240, why=self.farm.said)
+        while len(self.deeds) < count:
+            moment = time.monotonic() + every
+            while time.monotonic() < moment or self.let_go_on():
+                self.farm.tend(self.workers)
+                time.sleep(0.1)
             self._act(rng)
 
     def let_go_on(self) -> bool:
@@ -229,7 +253,7 @@ class Killer:
         if not victims:
             return
         pid = rng.choice(victims)
-        freeze = rng.random() < 0.35
+        freeze = rng.random() < self.freezes
         self.deeds.append((kind, signal.SIGSTOP if freeze else signal.SIGKILL))
         if freeze:
             leases = rng.uniform(0.2, 4.0)

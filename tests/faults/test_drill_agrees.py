@@ -1,4 +1,8 @@
-"""`hostler drill` and a real kill agree on scripts that save in random ways: progress is kept, or is not."""
+"""`hostler drill` and a real kill agree on scripts that save in random ways: progress is kept, or is not.
+
+Two files that are rewritten ten times a second are caught or not by the load of the machine. There a drill
+says that, however busy the machine was, and a real kill may do either; never from a mix of two moments.
+"""
 
 from __future__ import annotations
 
@@ -29,6 +33,13 @@ def write(path, state):
     if STYLE.startswith("renamed"):
         (folder / "new").write_text(text)
         os.replace(folder / "new", path)
+    elif STYLE == "kept open":
+        file = held.setdefault(path, None) or open(path, "w")
+        held[path] = file
+        file.seek(0)
+        file.write(text)
+        file.truncate()
+        file.flush()
     else:
         path.write_text(text)
 
@@ -38,6 +49,7 @@ def newest():
         return found[-1] if found else None
     return folder / "last.json" if (folder / "last.json").exists() else None
 
+held = {{}}
 state = {{"step": 0, "weight": 0.0}}
 if (path := newest()) is not None:
     state = json.loads(path.read_text())
@@ -57,18 +69,21 @@ while state["step"] < STEPS:
 """
 
 
-def random_script(seed: int) -> str:
-    """Saves in place, by rename or under numbers; one file or two; with pauses to rest in, or without."""
+def random_script(seed: int) -> tuple[str, bool]:
+    """A script that saves in place, by rename or under numbers; one file or two; with pauses to rest in, or
+    without. Whether its saves are too close for anyone to tell if a copy between two of them succeeds."""
     rng = random.Random(seed)
     style = rng.choice(["in place", "in place pair", "renamed", "renamed pair", "numbered"])
     interval = rng.choice([0.08, 0.1, 1.6])
-    return SCRIPT.format(
-        style=style, interval=interval, steps=int(7 / interval), size=rng.choice([0, 1000, 300_000])
-    )
+    size = rng.choice([0, 1000, 300_000])
+    if seed in NEVER_CLOSED:
+        style, interval = "kept open", 0.1
+    made = SCRIPT.format(style=style, interval=interval, steps=int(7 / interval), size=size)
+    return made, style.endswith("pair") and interval < SETTLE
 
 
-def drilled(root: Path, script: str) -> bool:
-    """Whether a drill says that the script goes on after a kill."""
+def drilled(root: Path, script: str) -> str:
+    """The verdict of a drill."""
     world = World(root, "drill")
     world.write("train.py", script)
     try:
@@ -85,9 +100,7 @@ def drilled(root: Path, script: str) -> bool:
         )
     finally:
         world.close()
-    verdict = answer.json["verdict"]
-    assert verdict in ("exact", "nothing-saved"), answer.out
-    return bool(verdict == "exact")
+    return str(answer.json["verdict"])
 
 
 def survived(root: Path, script: str, rng: random.Random) -> bool:
@@ -108,14 +121,17 @@ def survived(root: Path, script: str, rng: random.Random) -> bool:
 
 
 FEW = (2, 5, 7)  # in place without a pause, numbered, renamed
+NEVER_CLOSED = (20, 21)
 
 
 @pytest.mark.timeout(600)
 @pytest.mark.parametrize(
-    "seed", [*FEW, *(pytest.param(n, marks=pytest.mark.soak) for n in range(20) if n not in FEW)]
+    "seed", [*FEW, *(pytest.param(n, marks=pytest.mark.soak) for n in range(22) if n not in FEW)]
 )
 def test_drill_and_a_real_kill_agree_on_a_random_script(seed: int, tmp_path: Path) -> None:
-    script = random_script(seed)
+    script, is_at_edge = random_script(seed)
     (tmp_path / "real").mkdir()
-    real = survived(tmp_path / "real", script, random.Random(seed))
-    assert drilled(tmp_path, script) == real, script[:300]
+    kept = survived(tmp_path / "real", script, random.Random(seed))
+    assert kept or is_at_edge or seed in NEVER_CLOSED, script[:300]
+    wanted = "may-lose" if is_at_edge else "exact" if kept else "nothing-saved"
+    assert drilled(tmp_path, script) == wanted, script[:300]

@@ -14,7 +14,7 @@ from hostler import proctable
 HOLDER = """
 import sys, time
 from gce_api import Api
-from hostler.testing.gce import emulator
+from hostler.emulators.gce import emulator
 with emulator(scale=60) as gce:
     api = Api(gce)
     deaf = "(setsid bash -c 'trap \\"\\" TERM HUP; sleep 1000' &)"

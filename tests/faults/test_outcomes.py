@@ -12,6 +12,9 @@ import pytest
 
 from hostler.records.checkpoint import checkpoints
 from hostler.records.run import control, heartbeats
+from hostler.records.run.attempt import claim
+from hostler.records.run.entries import Claim
+from hostler.records.run.log import RunLog
 from hostler.spec.job import Limits, PythonEnv, Resources
 from worker_world import World, until
 
@@ -235,6 +238,19 @@ def test_the_time_limit_counts_all_attempts(world: World) -> None:
     state = world.state(job)
     assert state.failure and state.failure["kind"] == "time-limit" and state.attempts == 2
     assert state.end and state.end["total"] >= 4.0 and state.end["total"] - state.end["seconds"] >= 0.7
+
+
+def test_nothing_starts_once_the_time_is_spent(world: World) -> None:
+    """A preempted attempt has spent it, and the run was given back all the same."""
+    job = world.submit("open(__import__('os').environ['MARKS'] + '/begun', 'w')", limits=Limits(time=4.0))
+    log = RunLog(world.store, world.key(job)).read_on()
+    held = claim(world.store, log, 60.0, time.monotonic, Claim("earlier"))
+    assert held is not None
+    held.release("queued", why="preempted", seconds=4.5, progress=True)
+    world.work()
+    failure = world.ended(job)["failure"]
+    assert failure["kind"] == "time-limit" and not world.mark("begun").exists()
+    assert failure["message"] == "not started: its attempts have spent limits.time"
 
 
 LOOP = (

@@ -145,3 +145,34 @@ def test_saves_of_every_half_second_survive_many_kills(
     habit: str, victim: str, seed: int, tmp_path: Path
 ) -> None:
     survive(tmp_path, habit, victim, seed + 1, kills=4)
+
+
+SLOWLY = """
+import os, pathlib, sys, time
+path, marks = pathlib.Path(os.environ["HOSTLER_CHECKPOINT_DIR"], "ckpt.pt"), pathlib.Path(sys.argv[1])
+n = int(path.read_text()) if path.exists() else 0
+print("begins", n, flush=True)
+while n < 12 and not (marks / "enough").exists():
+    n += 1
+    time.sleep(2.0)
+    path.write_text(str(n))
+    (marks / "saved").write_text(str(n))
+"""
+
+
+@pytest.mark.timeout(300)
+@pytest.mark.parametrize("victim", [RUN, TOGETHER])
+def test_kill_right_after_a_slow_save_loses_that_one_alone(victim: str, tmp_path: Path) -> None:
+    """Each save but the last has rested; the store takes one only every five minutes."""
+    with farm(str(tmp_path / "store"), tmp_path, settle=0.8) as made:
+        (made.code / "slowly.py").write_text(SLOWLY)
+        job = made.submit(Job(name="slowly", command=(sys.executable, "slowly.py", str(tmp_path))))
+        [key] = keys_of(job)
+        made.start()
+        saved = tmp_path / "saved"
+        until(lambda: saved.exists() and saved.read_text() == "5", why=made.said)
+        kill(made, victim)
+        until(lambda: len(begun(made, key)) == 2, why=made.said)
+        (tmp_path / "enough").touch()
+        made.finish(job, workers=1)
+        assert begun(made, key)[1] in (4, 5), log_of(made, key)

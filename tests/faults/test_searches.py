@@ -1,4 +1,6 @@
-"""Searches that learn, by real workers that are killed at random: every trial told, none lost, none twice."""
+"""Searches that learn, by real workers that are killed at random: every trial told, none lost, none twice.
+
+Each writes a history, and is judged by tests/history/checker.py, which knows nothing of hostler."""
 
 from __future__ import annotations
 
@@ -9,6 +11,7 @@ from typing import Any
 
 import pytest
 from killer import Killer, farm, keys_of, often, outcome
+from recorder import undisturbed
 
 from hostler.records.run.log import RunLog
 from hostler.records.run.state import fold
@@ -25,17 +28,18 @@ import json, os, sys, time
 given = dict(zip(sys.argv[1::2], sys.argv[2::2]))
 x, y = float(given["--x"]), float(given["--y"])
 path = os.path.join(os.environ["HOSTLER_CHECKPOINT_DIR"], "state.json")
+pace = float(os.environ.get("PACE", "1"))
 step = json.load(open(path)) if os.path.exists(path) else 0
 if int(given["--kind"]) == 6:
     raise ValueError("a kind that cannot be")
 while step < 3:
     step += 1
     print(json.dumps({"step": step, "loss": (x - 1) ** 2 + (y + 2) ** 2 + 1 / step}), flush=True)
-    time.sleep(0.05)
+    time.sleep(0.05 * pace)
     with open(path + ".tmp", "w") as file:
         json.dump(step, file)
     os.replace(path + ".tmp", path)
-    time.sleep(0.25)
+    time.sleep(0.25 * pace)
 """
 PARAMETERS = {
     "x": {"min": -5.0, "max": 5.0},
@@ -65,21 +69,37 @@ def is_over(store: Store, job: Job) -> bool:
     return all(fold(RunLog(store, key).read_on().entries).ended for key in keys_of(now))
 
 
+def undisturbed_trials(told: Job, folder: Path) -> dict[str, dict[str, Any]]:
+    """Each configuration that was asked for, trained without hostler; one that cannot be trained fails."""
+    trials = {key.run: told.params(n) for n, key in enumerate(keys_of(told))}
+    bad = {run for run, params in trials.items() if params["kind"] == 6}
+    words = {
+        run: [word for name, value in params.items() for word in (f"--{name}", str(value))]
+        for run, params in trials.items()
+        if run not in bad
+    }
+    failed: dict[str, Any] = {"state": "failed", "curves": {}, "weights": {}}
+    return {**undisturbed(TRAIN, folder, words), **dict.fromkeys(bad, failed)}
+
+
 def rage(url: str, folder: Path, *, runs: int, workers: int, seconds: float, seed: int) -> None:
     with farm(url, folder) as made:
         (made.code / "train.py").write_text(TRAIN)
         job = made.submit(learning(runs, **{**often(), "retries": 0}))
         killer = Killer(made, seed, workers)
-        made.tend(workers)
-        killer.rage(seconds)
 
         def more() -> bool:
             killer.let_go_on()
             return bool(killer.frozen) or not is_over(made.store, job)
 
-        made.finish(job, workers=workers, seconds=120 + 3 * runs, meanwhile=more)
-        assert made.processes() == {}
+        with made.record(job) as history:
+            made.tend(workers)
+            killer.rage(seconds)
+            made.finish(job, workers=workers, seconds=120 + 3 * runs, meanwhile=more)
+            made.start().wait(60)
         told = sweeps.load(made.store, job.name)
+        history.expect(undisturbed_trials(told, folder / "undisturbed"))
+        assert history.close([key.run for key in keys_of(told)], made.cache, folder / "tmp") == []
         assert told.count == len(Journal(made.store, job.name).read_on()) == runs
         assert len({key.run for key in keys_of(told)}) == runs
         attempts = 0

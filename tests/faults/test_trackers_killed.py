@@ -1,4 +1,6 @@
-"""Runs in tracking tools while everything is killed or hangs: the run comes first, no point comes twice."""
+"""Runs in tracking tools while everything is killed or hangs: the run comes first, no point comes twice.
+
+Where a tool has a server of its own, it is that server that shows the run."""
 
 from __future__ import annotations
 
@@ -12,12 +14,13 @@ from pathlib import Path
 import pytest
 from killer import SUPERVISOR, WORKER, Farm, farm, keys_of, often, outcome, send, until
 
+import tracker_servers as servers
 from hostler import proctable
 from hostler.analysis import foreign
 from hostler.records.run import tracked
 from hostler.spec.job import Job
 from hostler.spec.tracking import OPTIONS, Tracking
-from hostler.trackers.mlflow import client
+from hostler.trackers.mlflow import ID, client
 from worker_world import World
 
 STEPS = [*range(1, 31)]
@@ -36,10 +39,17 @@ for step in range(begin + 1, 31):
 """
 
 
-def shown(kind: str, where: str) -> list[tuple[int, float]]:
-    """The curve that a tool has of the one run there is in it."""
-    (run,) = (one for one in foreign.past(kind, where) if one.points)
-    return sorted((p.step, p.values["loss"]) for p in run.points if "loss" in p.values)
+def kept(kind: str, where: str) -> dict[str, servers.Curve]:
+    """The curves that a tool has, by the ids of its runs."""
+    found = [one for one in foreign.past(kind, where) if one.points]
+    return {
+        run.id: sorted((p.step, p.values["loss"]) for p in run.points if "loss" in p.values) for run in found
+    }
+
+
+def named(uri: str, runs: dict[str, servers.Curve]) -> dict[str, servers.Curve]:
+    """The same by hostler's ids: MLflow chooses its own, and has ours in a tag."""
+    return {client(uri).get_run(run).data.tags[ID]: curve for run, curve in runs.items()}
 
 
 def fed(ground: Farm) -> set[Path]:
@@ -49,7 +59,11 @@ def fed(ground: Farm) -> set[Path]:
     )  # which minds no folder that goes meanwhile
     said = {path: _sent(path) for path in map(Path, found)}
     folders = {path.parent.parent for path in said}
-    return {one for one in folders if sum(n > 0 for path, n in said.items() if one in path.parents) == 4}
+    return {
+        one
+        for one in folders
+        if sum(n > 0 for path, n in said.items() if one in path.parents) == len(OPTIONS)
+    }
 
 
 def _sent(path: Path) -> int:
@@ -73,19 +87,23 @@ def _words(pid: int) -> list[bytes]:
 
 @pytest.mark.parametrize("kills", [1, pytest.param(6, marks=pytest.mark.soak)])
 def test_after_sigkill_every_tool_has_every_step_once(tmp_path: Path, kills: int) -> None:
-    database, go = f"sqlite:///{tmp_path}/mlflow.db", tmp_path / "go"
-    go.mkdir()
+    go, boards, projects = (tmp_path / name for name in ("go", "boards", "projects"))
+    for folder in (go, boards, projects):
+        folder.mkdir()
     gates = [*range(4, 4 * kills + 1, 4)]  # each attempt comes further than the one before
     for step in set(STEPS) - set(gates):
         (go / str(step)).touch()
-    client(database).search_experiments()  # its tables are made once
-    trackers = (
-        Tracking("tensorboard", {"dir": str(tmp_path / "boards")}),
-        Tracking("wandb", {"mode": "offline"}),
-        Tracking("mlflow", {"uri": database}),
-        Tracking("comet", {"mode": "offline"}),
-    )
-    with farm(str(tmp_path / "store"), tmp_path / "farm", {"GO": str(go)}, tracker=120) as ground:
+    with (
+        servers.mlflow(tmp_path) as uri,
+        farm(str(tmp_path / "store"), tmp_path / "farm", {"GO": str(go)}, tracker=120) as ground,
+    ):
+        trackers = (
+            Tracking("tensorboard", {"dir": str(boards)}),
+            Tracking("wandb", {"mode": "offline"}),
+            Tracking("mlflow", {"uri": uri}),
+            Tracking("comet", {"mode": "offline"}),
+            Tracking("trackio", {"dir": str(projects), "project": "killed"}),
+        )
         (ground.code / "train.py").write_text(TRAIN)
         words = (sys.executable, "train.py")
         job = ground.submit(Job(name="job", command=words, trackers=trackers, warm=False, **often()))  # type: ignore[arg-type]
@@ -102,18 +120,23 @@ def test_after_sigkill_every_tool_has_every_step_once(tmp_path: Path, kills: int
         truth = outcome(ground.store, key)
         assert truth.state.attempts > kills and [s for s, _ in truth.points["loss"]] == STEPS
         tracked.fetch(ground.store, key.run, tmp_path / "pulled")
-        assert {one.state for one in tracked.read(ground.store, key.run)} == {"closed"}
-        places = {
-            "tensorboard": str(tmp_path / "boards"),
-            "wandb": str(tmp_path / "pulled/wandb"),
-            "mlflow": database,
-            "comet": str(tmp_path / "pulled/comet"),
+        records = tracked.read(ground.store, key.run)
+        assert {one.state for one in records} == {"closed"} and not feeders(ground)
+        (its,) = {one.id for one in records}
+        found = {
+            "wandb": kept("wandb", str(tmp_path / "pulled/wandb")),
+            "comet": kept("comet", str(tmp_path / "pulled/comet")),
+            "mlflow": named(uri, kept("mlflow", uri)),
         }
-        for kind in OPTIONS:
-            curve = shown(kind, places[kind])
-            assert [step for step, _ in curve] == STEPS, kind
-            assert all(abs(value - 1 / step) < 1e-6 for step, value in curve), kind
-        assert not feeders(ground)
+    with servers.trackio(projects) as url:
+        found["trackio"] = servers.trackio_shows(url, "killed")
+    with servers.tensorboard(boards) as url:
+        (curve,) = servers.tensorboard_shows(url).values()  # it knows folders, no ids
+    for kind, curves in {**found, "tensorboard": {its: curve}}.items():
+        assert list(curves) == [its], f"{kind}: every attempt goes on with the same run"
+        assert [step for step, _ in curves[its]] == STEPS, kind
+        assert all(abs(value - 1 / step) < 1e-6 for step, value in curves[its]), kind
+    assert len(found) + 1 == len(OPTIONS)
 
 
 def test_a_tool_that_never_answers_costs_the_run_one_line(world: World) -> None:

@@ -85,6 +85,41 @@ weights = b"".join(t.numpy().tobytes() for t in model.state_dict().values())
 json.dump({"weights": hashlib.sha256(weights).hexdigest()}, open("result.json", "w"))
 """
 
+ACCELERATE = """
+import hashlib, json, time
+import torch
+from accelerate import Accelerator
+import hostler
+
+torch.manual_seed(0)
+class Noisy(torch.utils.data.TensorDataset):
+    def __getitem__(self, index):
+        x, y = super().__getitem__(index)
+        return x + 0.1 * torch.randn(4), y  # drawn a batch ahead of the loop
+
+data = Noisy(torch.randn(64, 4), torch.randn(64, 1))
+with hostler.start({"lr": 0.05}, save_every=0.02) as run:
+    accelerator = Accelerator(cpu=True, gradient_accumulation_steps=2)
+    body = torch.nn.Sequential(torch.nn.Linear(4, 8), torch.nn.Dropout(0.3), torch.nn.Linear(8, 1))
+    optimizer = torch.optim.SGD(body.parameters(), lr=0.05, momentum=0.9)
+    scheduler = torch.optim.lr_scheduler.StepLR(optimizer, 3, 0.5)
+    loader = torch.utils.data.DataLoader(data, batch_size=8, shuffle=True)
+    model, optimizer, loader, scheduler = accelerator.prepare(body, optimizer, loader, scheduler)
+    run.track(model=model, optimizer=optimizer, scheduler=scheduler, loader=loader)
+    for epoch in run.epochs(8):
+        for x, y in loader:
+            with accelerator.accumulate(model):
+                loss = ((model(x) - y) ** 2).mean()
+                accelerator.backward(loss)
+                optimizer.step()
+                scheduler.step()
+                optimizer.zero_grad()
+            run.log(loss=loss.item())
+            time.sleep(0.005)
+weights = b"".join(t.numpy().tobytes() for t in accelerator.unwrap_model(model).state_dict().values())
+json.dump({"weights": hashlib.sha256(weights).hexdigest()}, open("result.json", "w"))
+"""
+
 KERAS = """
 import os
 os.environ["KERAS_BACKEND"] = "torch"
@@ -182,6 +217,7 @@ json.dump({"weights": hashlib.sha256(model.estimator.coef_.tobytes()).hexdigest(
 ALL = {
     "transformers": (TRANSFORMERS, f"{TORCH},transformers,accelerate,transformers.trainer", 16),
     "lightning": (LIGHTNING, f"{TORCH},lightning", 24),
+    "accelerate": (ACCELERATE, f"{TORCH},accelerate", 24),
     "keras": (KERAS, f"{TORCH},keras", 24),
     "xgboost": (XGBOOST, "xgboost", 12),
     "lightgbm": (LIGHTGBM, "lightgbm", 12),
@@ -190,6 +226,7 @@ ALL = {
 RESUMED = {
     "transformers": "callback.checkpoint",
     "lightning": "resumed",
+    "accelerate": "run.resumed",
     "keras": "callback.epoch",
     "xgboost": "callback.model",
     "lightgbm": "callback.model",

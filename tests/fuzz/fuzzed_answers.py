@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 from unittest import mock
 from urllib.error import HTTPError
+from xml.sax.saxutils import escape
 
 from fuzz_harness import Target, bent, damaged, damaged_text
 from hypothesis import strategies as st
@@ -21,6 +22,9 @@ from hostler.backends.gce.wish import quotas
 from hostler.backends.kubernetes import earlier_pods
 from hostler.backends.kubernetes.backend import KubernetesBackend
 from hostler.backends.kubernetes.client import KINDS, KubeClient, _class
+from hostler.backends.lsf import backend as lsf
+from hostler.backends.pbs import backend as pbs
+from hostler.backends.sge import backend as sge
 from hostler.backends.slurm import fates, queue, reasons, refusals, states
 from hostler.backends.slurm.batch import sweeps_of
 from hostler.backends.slurm.host import parse_left
@@ -44,6 +48,41 @@ def _slurm(text: str, folder: Path) -> None:
     fates.of_controller(text, "71_3")
     refusals.refusal(text)
     parse_left(text)
+
+
+QSTAT = (
+    b"<?xml version='1.0'?><job_info><queue_info><job_list state='pending'><JB_job_number>7</JB_job_number>"
+    b"<JB_name>h.a~c</JB_name><state>qw</state><queue_name>all.q@n1</queue_name><tasks>1,3-9:2</tasks>"
+    b"<full_job_name>h.a~cifar~tau</full_job_name></job_list></queue_info></job_info>"
+)
+QSUB, BSUB = "welcome\n7.1-3:1\n71[].server\n", "Job <7> is submitted to queue <normal>.\n"
+PBS_JOB = {"Job_Name": "h.a~c", "job_state": "Q", "comment": "Not Running", "exec_host": "n3/0*4"}
+BJOBS = lsf.SEPARATOR.join(("7", "3", "PEND", "-", "h.a~c[1-4]%2", "New job is waiting for scheduling;"))
+
+
+def _spans() -> Any:
+    """An answer whose tasks are numbered oddly."""
+    spans = damaged_text("1,3-9:2", "5-9:1").map(lambda text: escape(text).encode("utf-8", "replace"))
+    return spans.map(lambda span: QSTAT.replace(b"1,3-9:2", span))
+
+
+def _sge(data: bytes, folder: Path) -> None:
+    text = data.decode("utf-8", "replace")
+    sge.Sge().job_id(text)
+    assert all(task.count >= 1 for task in sge.parse(text))
+
+
+def _pbs(tree: Any, folder: Path) -> None:
+    text = json.dumps(tree, default=str)
+    pbs.Pbs().job_id(text)
+    for task in pbs.parse("banner\n" + text):
+        pbs.Pbs().ending(task, now=False)
+
+
+def _lsf(text: str, folder: Path) -> None:
+    lsf.Lsf().job_id(text)
+    for task in lsf.parse(text):
+        lsf.Lsf().ending(task, now=False)
 
 
 GCE = Fleet("burst", "gce", workers=2, scope="cifar", options={"project": "p", "zones": ["us-central1-a"]})
@@ -278,6 +317,19 @@ TARGETS = (
         lambda: damaged_text(QUEUE, SACCT, SCONTROL, SBATCH, "1-02:03:04"),
         _slurm,
     ),
+    Target(
+        "grid-engine",
+        "what Grid Engine's qstat and qsub print",
+        lambda: damaged([QSTAT, QSUB.encode()]) | _spans(),
+        _sge,
+    ),
+    Target(
+        "pbs",
+        "what qstat of PBS prints",
+        lambda: bent([{"Jobs": {"7[].srv": PBS_JOB, "8.srv": PBS_JOB}}]),
+        _pbs,
+    ),
+    Target("lsf", "what bjobs and bsub print", lambda: damaged_text(BJOBS, BSUB), _lsf),
     Target("google", "answers of Compute Engine", lambda: _as_answer(bent(PAGES)), _google),
     Target(
         "google-refusals",

@@ -47,13 +47,15 @@ READING: tuple[tuple[str, ...], ...] = (
     ("errors", "--all"),
     ("df", "--csv", "target/runs.csv", "--curves"),
     ("best", "grid"),
-    ("cost",),
+    ("cost", "--explain"),
+    ("metrics", "grid", "--pattern", "loss.: (?P<read>[0-9.]+)"),
     ("diff", "grid/0", "grid/1"),
     ("archive",),
     ("archive", "--trend"),
     ("dashboard:look",),
 )
 TAKING: tuple[tuple[str, ...], ...] = (
+    ("push", "grid/0", "target/pushed", "--outputs", "-y"),
     ("pull", "grid/0", "--to", "target/run", "--all", "-y"),
     ("pull", "grid/0", "--to", "target/code", "--code", "--trackers", "-y"),
     ("archive", "--pull", "{grid}", "--to", "target/archived", "-y"),

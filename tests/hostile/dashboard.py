@@ -16,7 +16,7 @@ from hostler.analysis.board.watcher import Watcher
 from hostler.store import open_store
 
 PATIENCE = 8.0  # seconds for one answer
-FIRST = ("/", "/api/errors", "/api/workers", "/api/events?since=-1")
+FIRST = ("/", "/api/errors", "/api/workers", "/api/purposes", "/api/events?since=-1")
 
 
 def look() -> int:
@@ -74,7 +74,8 @@ def _paths(name: str) -> list[str]:
     chosen = f"sweep={quote(name, safe='', errors='replace')}"
     return [
         *(f"/api/{what}?{chosen}" for what in ("runs", "table", "errors", "search")),
-        *(f"/api/{what}?{chosen}&index=0-9" for what in ("curves", "compare", "run")),
+        *(f"/api/{what}?{chosen}&index=0-9" for what in ("curves", "compare", "run", "code")),
+        f"/api/file?{chosen}&index=0&name=report.txt",
         *(f"/api/{what}?{chosen}&index=0-9&metric=loss" for what in ("curves", "points", "search")),
         *(f"/api/points?{chosen}&index=0-9&metric=loss&along={x}" for x in ("time", "acc")),
         *(f"/api/log?{chosen}&index=0{more}" for more in ("", "&search=e", "&after=1-0-0")),

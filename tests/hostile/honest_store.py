@@ -9,7 +9,7 @@ from hostler.records.body import encode
 from hostler.records.checkpoint import archive
 from hostler.records.launch import launches, ledger
 from hostler.records.launch.launches import Generation
-from hostler.records.run import control, heartbeats, tracked
+from hostler.records.run import control, heartbeats, surroundings, tracked
 from hostler.records.run.tracked import Tracked
 from hostler.records.series import packing
 from hostler.records.sweep import rungs, sweeps
@@ -82,6 +82,10 @@ def fill(root: Path) -> Path:
     launches.begin(store, Generation("burst", 1, workers=1, price=1.0, sweeps=("grid",)))
     ledger.charge(store, "grid", fleet="burst", generation=1, cost=1.5)
     heartbeats.beat(store, "w-1", 1, {"host": "desk", "pid": 1, "runs": {}})
+    python = {"version": "3.11.2", "exe": "/usr/bin/python3"}
+    ran_on = {"python": python, "packages": {"numpy": "2.1"}, "memory": 8e9, "gpus": [], "command": []}
+    surroundings.write(store, grid.run_id(0), 1, ran_on)  # however long that attempt took
+    surroundings.share(store, ran_on)
     tracked.write(store, grid.run_id(0), Tracked("tensorboard", "x", 1, "closed"))
     store.put(layout.tracker_file(grid.run_id(0), 1, "tensorboard", "events.out"), b"events")
     world.submit(TRAIN, name=DUE, runs=runs[:1], **facts)

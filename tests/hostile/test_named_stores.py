@@ -31,6 +31,7 @@ OBJECTS = {
     "file of a checkpoint": "runs/0000000-grid-*/checkpoints/*/files/000000",
     "outputs": "runs/0000000-grid-*/outputs/*/COMMIT",
     "environment": "runs/0000000-grid-*/env/000001.json",
+    "surroundings": "surroundings/*.json",
     "tracked": "runs/0000000-grid-*/trackers/000001/tensorboard.json",
     "archived": "archive/0000000-grid-*/COMMIT",
     "archived curves": "archive/0000000-grid-*/curves",

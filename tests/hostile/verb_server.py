@@ -29,6 +29,8 @@ LOADED = (
     "best",
     "cost",
     "diff",
+    "metrics",
+    "push",
     "df",
     "pull",
     "archive",

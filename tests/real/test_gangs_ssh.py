@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from fleet_world import FleetWorld, store_of
-from gang_world import TRAINS
+from gang_world import GANG_BY_HAND, TRAINS
 from sshhosts import LENT, Host, Hosts
 
 pytestmark = [pytest.mark.real, pytest.mark.needs("sshd"), pytest.mark.needs("ssh")]
@@ -20,13 +20,20 @@ pytestmark = [pytest.mark.real, pytest.mark.needs("sshd"), pytest.mark.needs("ss
 @pytest.fixture
 def lab(tmp_path: Path, hosts: Hosts) -> Iterator[FleetWorld]:
     made = FleetWorld(tmp_path / "world", hosts, store_of(tmp_path.name), HOSTLER_GRACE="15")
-    made.write("train.py", TRAINS)
-    lent = [lend_torch(hosts[name]) for name in ("n2", "n3")]
+    made.write("train.py", GANG_BY_HAND)
     yield made
-    for path in lent:
-        path.unlink()
     made.hang_up()
     made.close()
+
+
+@pytest.fixture
+def torch_lab(lab: FleetWorld, hosts: Hosts) -> Iterator[FleetWorld]:
+    """Its hosts can train with torch."""
+    lab.write("train.py", TRAINS)
+    lent = [lend_torch(hosts[name]) for name in ("n2", "n3")]
+    yield lab
+    for path in lent:
+        path.unlink()
 
 
 def lend_torch(host: Host) -> Path:
@@ -61,6 +68,17 @@ def weights(text: str) -> dict[int, str]:
 
 @pytest.mark.timeout(500)
 def test_four_ranks_on_two_hosts_lose_one_without_changing_weights(lab: FleetWorld) -> None:
+    """They sum by sockets, without torch, which takes each of twelve processes seconds to load."""
+    lose_one(lab)
+
+
+@pytest.mark.soak
+@pytest.mark.timeout(500)
+def test_four_torch_ranks_on_two_hosts_lose_one_without_changing_weights(torch_lab: FleetWorld) -> None:
+    lose_one(torch_lab)
+
+
+def lose_one(lab: FleetWorld) -> None:
     project(lab, 2, 2, "n2, n3")
     whole = lab.run("run", "--name", "whole", timeout=240)
     assert whole.code == 0, whole.out + whole.err

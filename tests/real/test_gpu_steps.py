@@ -113,6 +113,7 @@ def said(folder: Path) -> str:
     "given",
     [
         *({**NET, "optim_alg": alg, "weight_decay": 0.1} for alg in ("adam", "adamw", "amsgrad", "amsgradw")),
+        {**NET, "optim_alg": "lamb", "weight_decay": 0.1},
         {**NET, "momentum": 0},
         {**NET, "momentum": 0.9, "weight_decay": 0.1},
         {**NET, "clip_grad_norm": 0.1, "grad_accum_steps": 4, "averaging": "ema_0.9"},
@@ -170,7 +171,7 @@ def test_model_that_synchronises_in_its_step_is_named_with_advice(
     assert caught.value.hint == "cuda_graph: false"
 
 
-def test_averages_of_a_recorded_group_have_the_bits_of_plain_steps() -> None:
+def test_recorded_group_averages_have_the_bits_of_plain_steps() -> None:
     given = {**BASE, "model": "tiny/lenet", "dataset": "synthetic/1x28x28_4_100", "base_lr": 0.01}
     configs = [{**given, "averaging": one} for one in ("ema_0.9", "poly_8", None)]
     for one in configs:

@@ -183,11 +183,11 @@ def test_requeue_by_the_site_restarts_the_run_from_its_checkpoint(here: SlurmWor
     here.until(lambda: "PENDING" in here.site.states().values())
     [waiting] = here.backend.list(here.fleet(1))
     assert waiting.detail.startswith("waits: its start time has not come")
-    here.until(lambda: "released" in here.told())  # else Slurm takes the old task's end for the new one's
-    time.sleep(2)
-    here.site.run("scontrol", "update", f"JobId={started.id}_0", "StartTime=now")
-    here.until(lambda: here.states(job) == ["done"])
-    here.until_gone(here.fleet(1))
+    here.until(lambda: "released" in here.told())
+    here.until(lambda: "comp" not in here.site.run("sinfo", "-h", "-o", "%t"), 120)  # else Slurm takes the
+    here.site.run("scontrol", "update", f"JobId={started.id}_0", "StartTime=now")  # old end for the new one's
+    here.until(lambda: here.states(job) == ["done"], 120)
+    here.until_gone(here.fleet(1), 120)
     assert sorted(set(here.steps(job))) == list(range(12))
 
 

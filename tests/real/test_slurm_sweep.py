@@ -164,6 +164,27 @@ def test_executor_calls_a_function_in_tasks_of_the_queue(desk: Path) -> None:
     assert done.stdout == "4 9\n", done.stderr
 
 
+HYDRA = """
+import os, hydra
+@hydra.main(version_base=None, config_path=None)
+def main(config):
+    return config.lr * bool(os.environ["SLURM_JOB_ID"])
+if __name__ == "__main__":
+    main()
+"""
+
+
+def test_hydra_multirun_is_tasks_of_the_queue(desk: Path) -> None:
+    (desk / "tune.py").write_text(HYDRA)
+    with open(desk / "hostler.yaml", "a") as settings:
+        settings.write(f"python: {{exe: {sys.executable}}}\n")  # which has Hydra
+    words = ["-m", "+lr=2,3", "hydra/launcher=hostler", "hydra.launcher.on=tau"]
+    command = [sys.executable, "tune.py", *words]
+    done = subprocess.run(command, cwd=desk, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert sorted(hostler.frame(str(desk / ".hostler"))["result"]) == [2, 3]
+
+
 def test_own_sbatch_file_queues_a_grid_without_any_configuration(desk: Path) -> None:
     (desk / "run.sbatch").write_text('#!/bin/bash\n#SBATCH --cpus-per-task=1\nexport MINE=1\nsrun "$@"\n')
     said(desk, "sweep", "-s", "run.sbatch", "-y", "grid.yaml")

@@ -15,7 +15,7 @@ FRAMES = 1000 / 50  # milliseconds of a frame at 50 frames a second
 @pytest.fixture
 def run(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
     monkeypatch.syspath_prepend(FOLDER)
-    for name in ("run", "row", "bench_dashboard"):
+    for name in ("run", "row", "bench_dashboard", "bench_scale", "bench_status"):
         monkeypatch.delitem(sys.modules, name, raising=False)
     import run
 
@@ -57,3 +57,23 @@ def test_nothing_measured_ends_with_one(run: ModuleType, monkeypatch: pytest.Mon
 
     monkeypatch.setattr(bench_dashboard, "main", list)
     assert run.main(["bench_dashboard"]) == 1
+
+
+def test_fleet_on_a_late_store_is_counted(run: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
+    import bench_scale
+
+    monkeypatch.setattr(bench_scale, "LATENCY", 0.001)
+    rows = {row.name.rpartition(": ")[2]: row for row in bench_scale.fleets((2,), 12, memory=True)}
+    assert 3 <= rows["requests for each"].ours < 8
+    assert rows["claims lost, each"].ours < 1
+    assert next(row for name, row in rows.items() if name.endswith("a worker's time for each")).ours > 3
+
+
+def test_claims_that_another_won_are_counted_as_lost(run: ModuleType) -> None:
+    import bench_scale
+
+    from hostler.store.memory import MemoryStore
+
+    store = bench_scale.Watched(MemoryStore())
+    assert store.put("a", b"1", if_absent=True) and not store.put("a", b"2", if_absent=True)
+    assert (store.lost, store.get("a").data) == (1, b"1")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import concurrent.futures
+import json
 from pathlib import Path
 from threading import Lock
 from types import SimpleNamespace
@@ -13,14 +14,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import hostler
-from hostler.errors import UsageError
+from hostler.errors import HostlerError, UsageError
 from hostler.executor import FunctionJob, _params
 from hostler.fleet import edit
+from hostler.records.run.log import RunKey
 from hostler.spec import spans
 from hostler.spec.job import Job
-from hostler.spec.plain_data import plain
+from hostler.spec.plain_data import least_size, plain
 from hostler.spec.rounds import Round
 from hostler.spec.space import Listed
+from hostler.spec.states import DONE, QUEUED, RUNNING
 
 PLAIN = st.recursive(
     st.none() | st.booleans() | st.integers() | st.text() | st.floats(allow_nan=False),
@@ -31,18 +34,19 @@ PLAIN = st.recursive(
 def train(lr: float, width: int = 1, **more: Any) -> None: ...
 
 
-def unnamed(*values: int) -> None: ...
+def placed(first: int, /, *values: int, **more: int) -> None: ...
 
 
 def test_arguments_become_parameters_by_name() -> None:
     assert _params(train, (0.1,), {"width": 2, "seed": 3}) == {"lr": 0.1, "width": 2, "seed": 3}
+    assert _params(placed, (1, 2, 3), {"more": 4}) == {"first": 1, "values": [2, 3], "more": 4}
 
 
 @pytest.mark.parametrize(
     ("function", "args", "says"),
     [
         (train, (), "train(): missing a required argument: 'lr'"),
-        (unnamed, (1, 2), "unnamed(): values has no name to be passed by"),
+        (max, (1, 2), "max() does not say what it takes"),
         (train, (object(),), "train(): lr is a builtins.object, which is not plain data"),
         (train, ([{"net": {1: 2}}],), "train(): lr[0]['net'] has the key 1, which is not a text"),
     ],
@@ -51,6 +55,11 @@ def test_call_that_cannot_be_sent_says_why(function: Any, args: tuple[Any, ...],
     with pytest.raises(UsageError) as error:
         _params(function, args, {})
     assert says in error.value.message
+
+
+def test_argument_by_place_and_another_of_its_name_are_refused() -> None:
+    with pytest.raises(UsageError, match=r"placed\(\): first is given by place and by name"):
+        _params(placed, (1,), {"first": 2})
 
 
 @given(PLAIN)
@@ -67,6 +76,29 @@ def test_endless_nesting_is_refused() -> None:
     value: list[Any] = []
     value.append(value)
     with pytest.raises(ValueError, match="nested more than 50 deep"):
+        plain(value, "x")
+
+
+@given(PLAIN)
+def test_least_size_is_never_above_the_real_one(value: Any) -> None:
+    assert least_size(value, 10**6) <= len(json.dumps(value))
+
+
+def test_huge_value_is_measured_without_a_copy_of_it() -> None:
+    assert least_size([[0] * 10] * 10**7, 1000) > 1000
+    endless: list[Any] = []
+    endless.append(endless)
+    assert least_size(endless, 10**9) < 1000
+
+
+def test_array_says_how_it_becomes_plain_data() -> None:
+    with pytest.raises(ValueError, match=r"numpy.ndarray, which is not plain data; its .tolist\(\) is"):
+        plain(pytest.importorskip("numpy").arange(3), "x")
+
+
+@pytest.mark.parametrize("value", ["a\ud800", {"\udcff": 1}])
+def test_text_that_cannot_be_written_is_refused(value: Any) -> None:
+    with pytest.raises(ValueError, match=r"x holds '.*', which is half a letter"):
         plain(value, "x")
 
 
@@ -105,6 +137,8 @@ def test_executor_refuses_keys_of_a_search(tmp_path: Path, monkeypatch: pytest.M
     monkeypatch.chdir(tmp_path)
     with pytest.raises(UsageError, match="an Executor does not take method"):
         hostler.Executor(method="tpe")
+    with pytest.raises(UsageError, match=r"does not take max_workers .*parallel=4"):
+        hostler.Executor(max_workers=4)
 
 
 def test_executor_inside_a_run_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -119,3 +153,48 @@ def test_shut_down_executor_takes_no_calls(tmp_path: Path, monkeypatch: pytest.M
         pass
     with pytest.raises(UsageError, match="has been shut down"):
         pool.submit(train, 1)
+
+
+@pytest.mark.parametrize(
+    ("keys", "says"),
+    [
+        ({"on": "nope"}, "no fleet named 'nope'"),
+        ({"resources": {"gpu": 1}}, "no such key 'gpu'"),
+        ({"retries": -1}, "must be at least 0"),
+    ],
+)
+def test_executor_refuses_what_no_call_could_use(
+    keys: dict[str, Any], says: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(HostlerError, match=says):
+        hostler.Executor(**keys)
+
+
+def test_calls_that_nobody_takes_get_workers_then_are_said_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("hostler.executor.ALONE", 0.0)
+    started: list[Any] = []
+    monkeypatch.setattr("hostler.executor.start_workers", lambda *given, **more: started.append(given))
+    pool = hostler.Executor(store=str(tmp_path / "store"))
+    swept: Any = SimpleNamespace()
+    pool._started["train"] = (swept, swept)
+    for _ in range(3):
+        pool._see_to_workers("train", [FunctionJob(pool, train, {})], [])
+    assert len(started) == 1
+    line = "train: nobody works on 1 call: has this machine the resources that they ask for?"
+    assert capsys.readouterr().err.count(line) == 1
+
+
+def test_machine_that_left_with_all_done_fails_no_call(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    pool, key = hostler.Executor(store=str(tmp_path / "store")), RunKey("train", "0000000-train-abcdef")
+    states = {RUNNING: True, DONE: True, QUEUED: False}
+    for state, taken in states.items():
+        row = SimpleNamespace(key=key, state=state)
+        monkeypatch.setattr("hostler.executor.rows", lambda *given, row=row, **more: [row])
+        assert pool._are_taken({key}, "train") is taken

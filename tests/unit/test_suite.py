@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+import known_python
 import suite
 from dealing import dealt
 
@@ -61,12 +62,27 @@ def test_many_failures_are_not_tried_again(tmp_path: Path) -> None:
     assert ran.returncode == 1 and "one by one" not in ran.stdout
 
 
+@pytest.mark.parametrize(("cores", "count"), [(0, 3), (1, 3), (2, 6), (96, 12)])
+def test_three_tests_run_at_a_time_on_each_core(cores: int, count: int) -> None:
+    assert suite.at_once(cores) == count
+
+
 def test_each_worker_begins_with_its_share_of_slow_files_and_ends_with_quick_ones() -> None:
     files = ["tests/faults/a"] * 3 + ["tests/unit/b"] * 5 + ["tests/walks/c"] * 2 + ["tests/unit/d"] * 2
     order = dealt(files, 2)
     assert sorted(order) == list(range(len(files)))
     one, other = ([files[place][-1] for place in half] for half in (order[:6], order[6:]))
-    assert (one, other) == (list("aaabbb"), list("ccbbdd"))
+    assert (one, other) == (list("aaabdd"), list("ccbbbb"))
+
+
+def test_last_of_many_workers_begins_with_quick_files_alone() -> None:
+    files = ["tests/faults/a"] * 2 + ["tests/unit/b"] * 3 + ["tests/walks/c"] * 2 + ["tests/unit/d"] * 2
+    order = dealt(files, 3)
+    assert [[files[place][-1] for place in order[n : n + 3]] for n in (0, 3, 6)] == [
+        list("aad"),
+        list("ccd"),
+        list("bbb"),
+    ]
 
 
 @pytest.mark.parametrize("workers", [1, 2, 5, 40])
@@ -80,3 +96,10 @@ def test_workers_share_the_bytecode_of_tests_even_where_python_writes_none(tmp_p
     source = "import sys\ndef test_it(): assert not sys.dont_write_bytecode"
     ran = run_suite(tmp_path, source, PYTHONDONTWRITEBYTECODE="1")
     assert ran.returncode == 0, ran.stdout
+
+
+def test_shims_on_the_path_give_way_to_this_python() -> None:
+    own = str(Path(sys.base_prefix, "bin"))
+    assert known_python.without_shims("/a:/home/me/.pyenv/shims:/b") == f"/a:{own}:/b"
+    assert known_python.without_shims(f"{own}:/root/.pyenv/shims") == own
+    assert known_python.without_shims("/usr/bin:/bin") == "/usr/bin:/bin"

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import email
+import json
 import os
 import subprocess
 import sys
 import tarfile
+import venv
 import zipfile
 from pathlib import Path
 
@@ -26,8 +28,15 @@ def _built(place: Path, root: Path = ROOT) -> tuple[Path, Path]:
     return next(place.glob("*.whl")), next(place.glob("*.tar.gz"))
 
 
-def test_release_is_the_same_to_the_byte_wherever_it_is_built(tmp_path: Path) -> None:
-    first = _built(tmp_path / "first")
+@pytest.fixture(scope="module")
+def release(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
+    return _built(tmp_path_factory.mktemp("release"))
+
+
+def test_release_is_the_same_to_the_byte_wherever_it_is_built(
+    release: tuple[Path, Path], tmp_path: Path
+) -> None:
+    first = release
     with tarfile.open(first[1]) as archive:
         archive.extractall(tmp_path / "copy", filter="data")
     [copy] = (tmp_path / "copy").iterdir()
@@ -37,8 +46,8 @@ def test_release_is_the_same_to_the_byte_wherever_it_is_built(tmp_path: Path) ->
         assert one.name == other.name and one.read_bytes() == other.read_bytes()
 
 
-def test_wheel_is_typed_pure_and_says_what_it_is(tmp_path: Path) -> None:
-    wheel, _ = _built(tmp_path)
+def test_wheel_is_typed_pure_and_says_what_it_is(release: tuple[Path, Path]) -> None:
+    wheel, _ = release
     assert wheel.name == f"hostler-{hostler.__version__}-py3-none-any.whl"
     with zipfile.ZipFile(wheel) as opened:
         names = opened.namelist()
@@ -51,8 +60,38 @@ def test_wheel_is_typed_pure_and_says_what_it_is(tmp_path: Path) -> None:
     assert told["Requires-Python"] == ">=3.10" and "never loses a run" in told["Summary"]
 
 
-def test_wheel_holds_an_example_of_every_fleet(tmp_path: Path) -> None:
-    wheel, _ = _built(tmp_path)
+def test_wheel_and_sdist_install_by_pip_into_an_empty_environment(
+    release: tuple[Path, Path], tmp_path: Path
+) -> None:
+    """What they need is seen from there afterwards; pip asks no index."""
+    wheel, sdist = release
+    pip, quiet = [sys.executable, "-m", "pip"], ["--quiet", "--no-index", "--no-deps"]
+    words = [*pip, "wheel", *quiet, "--no-build-isolation", "-w", str(tmp_path / "again"), str(sdist)]
+    subprocess.run(words, check=True, timeout=120)
+    [again] = (tmp_path / "again").iterdir()
+    assert (again.name, again.read_bytes()) == (wheel.name, wheel.read_bytes())
+
+    venv.create(tmp_path / "empty")
+    python = tmp_path / "empty" / "bin" / "python"
+    subprocess.run([*pip, "--python", str(python), "install", *quiet, str(wheel)], check=True, timeout=120)
+    [packages] = (tmp_path / "empty" / "lib").glob("*/site-packages")
+    (packages / "beside.pth").write_text("\n".join(path for path in sys.path if path.endswith("-packages")))
+    hidden = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
+    told = subprocess.run(
+        [python.with_name("hostler"), "--version", "--json"], env=hidden, capture_output=True, check=True
+    )
+    assert json.loads(told.stdout)["version"] == hostler.__version__
+    look = [
+        python,
+        "-c",
+        "import hostler, hydra_plugins.hostler_launcher as it; print(hostler.__file__, it.__file__)",
+    ]
+    places = subprocess.run(look, env=hidden, capture_output=True, check=True, text=True).stdout.split()
+    assert all(place.startswith(str(packages)) for place in places)
+
+
+def test_wheel_holds_an_example_of_every_fleet(release: tuple[Path, Path]) -> None:
+    wheel, _ = release
     with zipfile.ZipFile(wheel) as opened:
         assert "hydra_plugins/hostler_launcher.py" in opened.namelist()
         held = {name: opened.read(name) for name in opened.namelist() if name.endswith("/fleet.yaml")}

@@ -32,6 +32,7 @@ metric: {name: acc, goal: max}
 parameters: {lr: [1, 2, 3]}
 retries: 0
 """
+PRICED = "fleet: desk\nfleets: {desk: {backend: local, price: 2.5, max_cost: 5}}\n"
 
 Ask = Callable[..., Awaitable[Any]]
 
@@ -156,3 +157,22 @@ async def _bad_input(folder: Path) -> None:
         assert "no run or sweep named '--store=/etc'" in await refused("show_run", run="--store=/etc")
         with pytest.raises(MCPError):
             await client.read_resource("file:///etc/passwd")
+
+
+def test_submission_keeps_budget_and_cap_and_names_the_price(folder: Path) -> None:
+    (folder / "hostler.yaml").write_text(PRICED)
+    (folder / "cheap.yaml").write_text(f"{SWEEP}budget: {{cost: 0.001}}\n")
+    in_a_thread(_money, folder)
+
+
+async def _money(folder: Path) -> None:
+    async with session(folder, "--allow-actions") as (_client, ask, refused):
+        plan = (await ask("plan", file="cheap.yaml"))["result"]
+        assert plan["price"]["per_hour"] == 2.5 and "the budget of grid, 0.001" in plan["price"]["refused"]
+        line = await refused("submit", file="cheap.yaml")
+        assert line.startswith("what is left of the budget of grid, 0.001, is less than")
+        assert (await ask("list_sweeps"))["result"]["rows"] == [], "nothing was submitted"
+        done = await ask("submit", file="sweep.yaml")
+        assert done["result"]["price"]["per_hour"] == 2.5
+        assert any("for 5.00 at most" in note for note in done["notes"]), done["notes"]
+        assert "no run or sweep named 'nope'" in await refused("stop", names=["nope"])

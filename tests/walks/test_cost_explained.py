@@ -34,7 +34,7 @@ def test_purposes_of_a_launch_add_up_to_its_bill(tmp_path: Path) -> None:
         assert found["by_platform"] and found["total"] == pytest.approx(bill, rel=0.01), (found, bill)
         parts = ("training", "booting", "saving", "repeated", "idle", "tail")
         assert sum(found[part] for part in parts) == pytest.approx(found["total"], rel=1e-4)
-        assert all(found[part] > 0 for part in parts if part != "idle") and found["idle"] >= 0
+        assert all(found[part] > 0 for part in parts if part != "idle") and found["idle"] >= 0, found
         least = 3 * STEPS * 0.5 * PRICE / 3600  # what the steps themselves take
         assert least <= found["training"] == found["ideal"] < found["total"]
         shown = world.run("cost", "--explain", "burst", timeout=60).out

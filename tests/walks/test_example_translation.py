@@ -13,6 +13,8 @@ from example_world import EXAMPLES, Example
 from hostler.backends.project_file import load_project
 from hostler.backends.registry import BACKENDS
 
+ENDLESS = "I think that the zebra is late, and " + "that the dog is at home, and " * 20 + "that is all."
+
 
 @pytest.fixture
 def example(tmp_path: Path) -> Iterator[Example]:
@@ -81,14 +83,25 @@ def test_one_process_trains_by_hand(example: Example) -> None:
 
 
 @pytest.mark.timeout(600)
+def test_any_two_columns_train_a_model_that_answers(example: Example) -> None:
+    """One epoch of the README's twelve: it answers, if not well."""
+    train, ask = example.typed("Any two columns")
+    shorter = train.replace("--epochs 12", "--epochs 1")
+    answer = example.type(shorter, timeout=500)
+    assert shorter != train and answer.code == 0, answer.err
+    found = example.type(f'{ask} "{ENDLESS}"')
+    assert found.code == 0 and len(found.out.splitlines()) == 3, found.err
+
+
+@pytest.mark.soak
+@pytest.mark.timeout(600)
 def test_any_two_columns_train_a_model_for_unknown_words(example: Example) -> None:
     train, ask = example.typed("Any two columns")
     answer = example.type(train, timeout=500)
     assert answer.code == 0, answer.err
     [row] = hostler.frame(str(example.store)).to_dict("records")
     assert row["accuracy.best"] > 0.5
-    endless = "I think that the zebra is late, and " + "that the dog is at home, and " * 20 + "that is all."
-    found = example.type(f'{ask} "{endless}"')
+    found = example.type(f'{ask} "{ENDLESS}"')
     known, *unknown = found.out.splitlines()
     assert found.code == 0 and known == "Der Hund sieht das Haus.", found.err
     assert len(unknown) == 2 and all(unknown)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -30,14 +31,17 @@ def letters(count):
     return "x" * count
 def thing():
     return object()
+def placed(first, /, *more):
+    return first, more
 def forever(place):
     pathlib.Path(place).touch()
     time.sleep(600)
 """
 ALL = """
 import asyncio, concurrent.futures, json
+import statistics
 import hostler
-from train import letters, thing, train
+from train import letters, placed, thing, train
 
 async def awaited(job):
     return await job
@@ -47,6 +51,7 @@ if __name__ == "__main__":
         jobs = pool.map(train, [0.5, 2, 3, 0.5], [1, 4, 1, 1])
         large, odd = pool.submit(letters, count=70_000), pool.submit(thing)
         too_large = pool.submit(letters, 200_000)
+        by_place, installed = pool.submit(placed, 1, 2, 3), pool.submit(statistics.mean, [1, 3])
         finished = list(concurrent.futures.as_completed(jobs))
         assert len(finished) == 4 and not concurrent.futures.wait(jobs).not_done
         said = {
@@ -57,6 +62,8 @@ if __name__ == "__main__":
             "large": len(asyncio.run(awaited(large))),
             "odd": str(odd.exception()),
             "too large": str(too_large.exception()),
+            "placed": by_place.result(),
+            "installed": installed.result(),
         }
     print(json.dumps(said))
 """
@@ -79,9 +86,32 @@ if __name__ == "__main__":
         time.sleep(0.1)
     assert job.cancel()
     try:
-        job.result(timeout=120)
+        job.result(timeout=60)
     except concurrent.futures.CancelledError:
         print("cancelled", job.cancelled())
+"""
+KILLED = """
+import os, pathlib, signal, time
+import hostler, hostler.executor
+def once(place):
+    if os.environ["HOSTLER_ATTEMPT"] == "1":
+        pathlib.Path(place).touch()
+        time.sleep(600)
+    return "again"
+if __name__ == "__main__":
+    hostler.executor.ALONE = 1.0
+    with hostler.Executor() as pool:
+        job = pool.submit(once, "PLACE")
+        while not pathlib.Path("PLACE").exists():
+            time.sleep(0.1)
+        for place in pathlib.Path("/proc").glob("[0-9]*/cmdline"):  # workers of this store alone
+            try:
+                words = place.read_bytes().decode().split(chr(0))
+            except OSError:
+                continue
+            if "hostler.worker" in words and pool.store.url in words:
+                os.kill(int(place.parent.name), signal.SIGKILL)
+        print(job.result(timeout=60))
 """
 AT_ONCE = """
 import hostler
@@ -98,7 +128,10 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path / "work"
 
 
-def program(folder: Path, text: str, *words: str) -> subprocess.CompletedProcess[str]:
+def program(
+    folder: Path, text: str, *words: str, first: str = "", **more: str
+) -> subprocess.CompletedProcess[str]:
+    """`first`: a folder at the front of PATH. `more`: variables."""
     (folder / "go.py").write_text(text)
     hidden = {"HOSTLER_STORE", "HOSTLER_DIR"}
     environ = {name: value for name, value in os.environ.items() if name not in hidden}
@@ -106,6 +139,8 @@ def program(folder: Path, text: str, *words: str) -> subprocess.CompletedProcess
         "HOSTLER_CACHE": str(folder.parent / "cache"),
         "PYTHONPATH": str(SOURCE),
         "HOSTLER_RESULT_MAX": "150kB",
+        "PATH": f"{first or folder}:{os.environ['PATH']}",
+        **more,
     }
     done = subprocess.run(
         [sys.executable, "go.py", *words],
@@ -132,7 +167,8 @@ def test_calls_bring_results_errors_and_logs(folder: Path) -> None:
     assert len([row for row in runs(folder) if "lr" in row.params]) == 3
     assert said["large"] == 70_000
     assert "the result is a builtins.object, which is not plain data" in said["odd"]
-    assert "letters() returned 200,002 bytes, and at most 150,000 are kept" in said["too large"]
+    assert "letters() returned at least 200,002 bytes, and 150,000 are kept at most" in said["too large"]
+    assert said["placed"] == [1, [2, 3]] and said["installed"] == 2
     [killed] = [row for row in runs(folder) if row.params.get("lr") == 2]
     assert (killed.state, killed.attempt) == ("done", 2)
 
@@ -142,11 +178,77 @@ def test_same_call_in_another_process_finds_its_result(folder: Path) -> None:
     second = program(folder, TWICE)
     assert first.stdout == second.stdout == "[0.25, 0.5]\n"
     assert "2 calls, 2 new" in first.stderr and "2 calls, 0 new" in second.stderr
+    (folder / "earlier.py").write_text(TWICE)  # programs that call are not code of the function
+    assert "2 calls, 0 new" in program(folder, TWICE + "# more\n").stderr
     assert [row.attempt for row in runs(folder)] == [1, 1]
     assert "2 calls, 2 new" in program(folder, TWICE, "again").stderr
     (folder / "train.py").write_text(TRAIN + "\n# other code\n")
-    assert "2 calls, 2 new" in program(folder, TWICE).stderr
+    changed = program(folder, TWICE)
+    assert "2 calls, 2 new" in changed.stderr
+    assert "other code than of earlier calls: train.py changed\n" in changed.stderr
     assert [row.state for row in runs(folder)] == ["done"] * 6
+
+
+WHOLE = """
+import hostler
+def square(x):
+    if x < 0:
+        raise ValueError(x)
+    return x * x
+if __name__ == "__main__":
+    with hostler.Executor() as pool:
+        print(*[job.result() for job in pool.map(square, VALUES)])
+"""
+
+
+def test_longer_list_in_one_program_runs_only_what_is_new(folder: Path) -> None:
+    assert program(folder, WHOLE.replace("VALUES", "[2, 3]")).stdout == "4 9\n"
+    longer = program(folder, WHOLE.replace("VALUES", "[\n            2, 3, 4]"))
+    assert longer.stdout == "4 9 16\n" and "3 calls, 1 new" in longer.stderr
+    other = program(folder, WHOLE.replace("VALUES", "[2, 3]").replace("x * x", "x ** 3"))
+    assert other.stdout == "8 27\n" and "2 calls, 2 new" in other.stderr
+
+
+HALTED = """
+import hostler, pathlib
+def tried(x):
+    if not pathlib.Path("PLACE").exists():
+        try:
+            {}["data"]
+        except KeyError as error:
+            raise OSError("no data yet") from error
+    return x
+if __name__ == "__main__":
+    with hostler.Executor(retries=0, limits={"failures": 2}) as pool:
+        jobs = pool.map(tried, range(4))
+        errors = [job.exception() for job in jobs]
+        print(*[error.message if error else job.result() for job, error in zip(jobs, errors)], sep="\\n")
+        if errors[0]:
+            print(errors[0].traceback)
+"""
+
+
+def test_calls_left_after_equal_errors_end_and_are_tried_again(folder: Path) -> None:
+    text = HALTED.replace("PLACE", str(folder.parent / "data"))
+    first, second, third, fourth, *trace = program(folder, text).stdout.splitlines()
+    assert first == second and first.startswith("tried: OSError: no data yet (go.py:")
+    assert third == fourth and "not carried out, as tried-" in third
+    assert "is halted: the same error 2 times in a row: OSError: no data yet" in third
+    causes = [line for line in trace if line.startswith(("KeyError", "OSError", "The above"))]
+    link = "The above exception was the direct cause of the following exception:"
+    assert causes == ["KeyError: 'data'", link, "OSError: no data yet"]
+    (folder.parent / "data").touch()
+    assert program(folder, text).stdout == "0\n1\n2\n3\n"
+    assert [row.state for row in runs(folder)] == ["done"] * 4
+
+
+def test_calls_here_run_by_the_python_of_their_program(folder: Path) -> None:
+    other = folder.parent / "other"
+    other.mkdir()
+    (other / "python").write_text("#!/bin/sh\nexit 9\n")
+    (other / "python").chmod(0o755)
+    text = WHOLE.replace("x * x", "__import__('sys').prefix").replace("VALUES", "[2]")
+    assert program(folder, text, first=str(other)).stdout == f"{sys.prefix}\n"
 
 
 def test_cancelled_job_stops_its_run(folder: Path) -> None:
@@ -154,6 +256,13 @@ def test_cancelled_job_stops_its_run(folder: Path) -> None:
     assert program(folder, CANCELLED.replace("PLACE", place)).stdout == "cancelled True\n"
     [row] = runs(folder)
     assert row.state == "stopped"
+
+
+def test_call_whose_workers_are_killed_is_taken_up_again(folder: Path) -> None:
+    text = KILLED.replace("PLACE", str(folder.parent / "begun"))
+    assert program(folder, text, HOSTLER_BEAT="0.5", HOSTLER_LEASE="4").stdout == "again\n"
+    [row] = runs(folder)
+    assert (row.state, row.attempt) == ("done", 2)
 
 
 def test_program_that_does_not_wait_leaves_its_runs(folder: Path) -> None:
@@ -179,17 +288,69 @@ if __name__ == "__main__":
 """
 
 
+def started(world: CloudWorld, *words: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, *words]
+    return subprocess.run(
+        command, cwd=world.folder, env=world.env, capture_output=True, text=True, timeout=280
+    )
+
+
 def test_calls_run_on_vms_that_are_gone_afterwards(world: CloudWorld) -> None:
     world.project(workers=1)
     world.write("calls.py", "def square(x):\n    return x * x\n")
     world.write("go.py", ON_VMS)
-    done = subprocess.run(
-        [sys.executable, "go.py"],
-        cwd=world.folder,
-        env=world.env,
-        capture_output=True,
-        text=True,
-        timeout=280,
-    )
+    done = started(world, "go.py")
     assert done.stdout == "[4, 9]\n", done.stderr + world.story()
     world.until_gone()
+
+
+HYDRA = """
+import hydra
+@hydra.main(version_base=None, config_path=None)
+def main(config):
+    return config.lr + 1
+if __name__ == "__main__":
+    main()
+"""
+
+
+def test_hydra_multirun_runs_on_vms_and_remembers(world: CloudWorld) -> None:
+    pytest.importorskip("hydra")
+    world.project(workers=1)
+    world.write("tune.py", HYDRA)
+    words = ["tune.py", "-m", "hydra/launcher=hostler", "hydra.launcher.on=burst", "+lr=2,3"]
+    done = started(world, *words)
+    assert done.returncode == 0 and "2 calls, 2 new" in done.stderr, done.stderr + world.story()
+    world.until_gone()
+    again = started(world, *words)
+    assert again.returncode == 0 and "2 calls, 0 new" in again.stderr, again.stderr
+    found = world.run("status", "--json").json
+    assert sorted(row["metrics"]["result"] for row in found) == [3, 4] and not world.gce.left()
+
+
+THEIRS = """
+import json, sys
+from train import train
+BLOCK
+print(json.dumps(found))
+"""
+
+
+def test_submitit_script_and_its_rewriting_bring_the_same(folder: Path) -> None:
+    """The two blocks of the page, the first by the real submitit, each on this machine."""
+    pytest.importorskip("submitit")
+    (folder / "train.py").write_text("def train(lr):\n    return {'acc': 1 - lr}\n")
+    page = (SOURCE.parent / "docs" / "coming-from.md").read_text().split("## submitit")[1]
+    theirs, settings, ours, *_ = (
+        text.split("```")[0] for text in re.split(r"```(?:python|yaml)\n", page)[1:]
+    )
+    here = {"backend: slurm, partition: gpu, time: 8h, workers: 16": "backend: local, workers: 2"}
+    here |= {"resources: {gpus: 1}\n": "", 'folder="logs"': 'folder="logs", cluster="local"'}
+    here |= {", gpus_per_node=1": "", "print([job": "found = ([job"}
+    for word, instead in here.items():
+        assert word in theirs + settings + ours
+        theirs, settings, ours = (text.replace(word, instead) for text in (theirs, settings, ours))
+    (folder / "hostler.yaml").write_text(settings)
+    bodies = [THEIRS.replace("BLOCK", text) for text in (theirs, ours)]
+    answers = [json.loads(program(folder, text).stdout) for text in bodies]
+    assert answers[0] == answers[1] == [{"acc": 0.9}, {"acc": 0.99}, {"acc": 0.999}]

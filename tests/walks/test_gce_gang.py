@@ -11,15 +11,15 @@ from typing import Any
 
 import pytest
 
+from gang_world import GANG
 from gce_world import CloudWorld, cloud, eventually
-from k8s_world import GANG
 
 STEPS, HELD = 40, 10
 HOLD = f"""    while rank == 0 and step == {HELD} and os.path.exists(sys.argv[-1]):
         time.sleep(0.1)
 """
 TRAIN = "import sys\n" + GANG.replace("steps(24)", f"steps({STEPS})").replace(
-    "sleep(0.2)\n", "sleep(0.1)\n" + HOLD
+    'sleep(float(os.environ.get("NAP", "0.2")))\n', "sleep(0.1)\n" + HOLD
 )
 BY_HAND = "import sys\nsys.modules['torch'] = None\n"  # as on an image with Python alone
 

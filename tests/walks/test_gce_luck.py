@@ -113,7 +113,7 @@ def test_refused_credentials_are_reported_with_how_to_get_others(world: CloudWor
 def test_missing_credentials_are_reported_with_how_to_get_some(world: CloudWorld) -> None:
     variables = {"HOSTLER_GCE_ENDPOINT": "", "GCE_METADATA_HOST": "", "NO_GCE_CHECK": "true"}
     variables |= {"HOME": str(world.folder), "CLOUDSDK_CONFIG": str(world.folder)}
-    refused(world, "Google credentials were not found", "application-default login", code=1, **variables)
+    refused(world, "credentials are not accepted", "application-default login", code=1, **variables)
 
 
 def test_failed_startup_script_is_reported_with_its_last_lines(world: CloudWorld) -> None:

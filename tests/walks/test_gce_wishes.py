@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from gce_world import CloudWorld, asked, cloud
+from gce_world import CloudWorld, asked, cloud, eventually
 
 US = ("us-central1-a", "us-central1-b", "us-central1-c", "us-central1-f", "us-east1-b", "us-east1-c",
       "us-east1-d", "us-west1-a", "us-west1-b", "us-west1-c")  # fmt: skip
@@ -79,3 +79,18 @@ def test_wish_that_nothing_fits_makes_nothing(world: CloudWorld, keys: dict[str,
         assert len(done.err.strip().splitlines()) == 2, done.err  # what happened, and what to do
     assert world.gce.left() == [] and not asked(world, "instanceTemplates.insert")
     assert "no sweep" in world.run("status", "grid", timeout=60).err or world.run("status", "grid").code
+
+
+def test_mixed_fleet_works_on_each_of_its_machines(world: CloudWorld) -> None:
+    wish(world, zones=["us-central1", "us-east1"], gpu=["L4:1", "T4:1"], mix=True)
+    world.sweep_file(4, hold=world.hold())
+    told = world.launched("grid.yaml").err
+    assert "2 workers at" in told, told
+    eventually(lambda: world.states().get("running") == 2, 90)  # each of them has one
+    world.let_go()
+    world.until_gone()
+    assert world.states() == {"done": 4}
+    used = {one.type for one in world.gce.usage() if one.kind == "machine"}
+    assert used == {"n1-standard-8", "g2-standard-8"}
+    [launch] = world.run("cost", "--json", timeout=60).json["fleets"]
+    assert 0 < launch["cost"] / launch["worker_hours"] <= launch["price"]  # each at its own price

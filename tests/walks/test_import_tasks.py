@@ -193,6 +193,51 @@ def test_kubeflow_job_is_pods_of_one_run(world: World, text: str, nodes: int, li
     assert "train.py" in planned(world)
 
 
+POD = """kind: PyTorchJob
+spec:
+  nprocPerNode: "2"
+  elasticPolicy: {minReplicas: 1, maxRestarts: 3}
+  pytorchReplicaSpecs:
+    Worker:
+      replicas: 3
+      template:
+        spec:
+          containers:
+            - {image: "me/x:1", command: [torchrun, train.py], workingDir: /w,
+               resources: {requests: {cpu: 500m, rdma/ib: 1}, limits: {memory: 16Gi}}}
+"""
+
+
+def test_kubeflow_amounts_are_a_runs_and_others_are_said(world: World) -> None:
+    made, said = brought(world, "job.yaml", POD)
+    assert made["resources"] == {
+        "procs_per_node": 2, "cpus": 0.5, "memory": "16GiB", "nodes": 3, "min_nodes": 1
+    }  # fmt: skip
+    for line in ("container.workingDir: not", "resources.rdma/ib: not", "elasticPolicy.maxRestarts: not"):
+        assert line in said
+
+
+def test_skypilot_pods_have_cpus_memory_and_installed_packages(world: World) -> None:
+    text = "resources: {infra: k8s, cpus: 8+, memory: 64}\nsetup: uv pip install -r requirements.txt\n"
+    made, said = brought(world, "sky.yaml", text + "run: |\n  set -e\n  python train.py\n")
+    assert made["resources"] == {"cpus": 8, "memory": "64GB"} and "cpus: not" not in said
+    assert made["python"] == {"requirements": "requirements.txt"} and "setup" not in made
+
+
+def test_compose_command_is_filled_in_as_there(world: World) -> None:
+    words = "['python', 'train.py', '--lr', '${LR:-0.1}', '--cost', '5$$', '--out', '${OUT}']"
+    made, said = brought(world, "compose.yaml", f"services: {{t: {{command: {words}}}}}\n")
+    assert made["command"] == ["python", "train.py", "--lr", "0.1", "--cost", "5$", "--out", "${OUT}"]
+    assert "${OUT} in the command: not carried over" in said
+
+
+def test_launch_config_names_its_project_to_wandb(world: World) -> None:
+    given = {**LAUNCH, "project": "digits", "entity": "me", "job": "me/digits/job:v1"}
+    made, said = brought(world, "launch.json", json.dumps(given))
+    assert made["env"] == {"WANDB_PROJECT": "digits", "WANDB_ENTITY": "me"}
+    assert "job: not carried over" in said
+
+
 def test_compose_service_runs_here(world: World) -> None:
     made, said = brought(world, "docker-compose.yaml", COMPOSE)
     assert made["fleets"] == {"trainer": {"backend": "local"}}
@@ -200,6 +245,31 @@ def test_compose_service_runs_here(world: World) -> None:
         assert line in said
     done = world.run("run")
     assert done.code == 0 and "bitter ['--from', 'compose']" in done.out, done.err
+
+
+def test_compose_variables_of_the_shell_are_carried_over_or_said(world: World) -> None:
+    given = "['LR=${LR:-0.1}', 'COST=5$$', 'HF_TOKEN=${HF_TOKEN}', 'OUT=${HOME}/out']"
+    text = f"services: {{t: {{command: python train.py, environment: {given}}}}}\n"
+    made, said = brought(world, "compose.yaml", text)
+    assert made["env"] == {"LR": "0.1", "COST": "5$"} and made["secrets"] == ["HF_TOKEN"]
+    assert "OUT: ${HOME}/out: not carried over" in said and "LR: ${LR:-0.1}: its default" in said
+
+
+@pytest.mark.parametrize(
+    ("setup", "key", "value"),
+    [
+        ("git clone https://github.com/me/vision\n  cd vision", "git", "https://github.com/me/vision"),
+        ("conda activate dev", "python", {"conda_env": "dev"}),
+        ("conda create -n new -y\n  conda activate new", "python", None),
+    ],
+    ids=["git", "conda", "made"],
+)
+def test_skypilot_setup_brings_code_and_environment(
+    world: World, setup: str, key: str, value: object
+) -> None:
+    made, said = brought(world, "sky.yaml", f"setup: |\n  {setup}\nrun: python train.py\n")
+    assert made["command"] == ["python", "train.py"] and made.get(key) == value
+    assert ("conda activate new" in said) == (value is None)
 
 
 def test_launch_config_is_a_sweep_that_runs_here(world: World) -> None:

@@ -11,9 +11,10 @@ from pathlib import Path
 
 import pytest
 
+from gang_world import GANG, GANG_BY_HAND
 from gce_world import weights
 from hostler.records.rows import Row
-from k8s_world import GANG, GANG_BY_HAND, IMAGE, REAL, Pods, pods
+from k8s_world import IMAGE, REAL, Pods, pods
 from secret_world import NAMES, Hold, Planted, script, until
 from servers import BUCKET, CREDENTIALS, make_bucket, moto
 

@@ -111,3 +111,12 @@ def test_one_device_or_none_is_said_and_trains(world: World) -> None:
         assert answer.code == 0 and answer.err.count("multi_gpu") == 1, answer.err
         assert f"multi_gpu: {said}" in answer.err
         assert said in (out(world) / "training.log").read_text()
+
+
+@pytest.mark.timeout(400)
+def test_gradients_sent_in_half_the_bytes_train_nearly_the_same(world: World) -> None:
+    answer = world.run("train", "config.yaml", "grad_exchange=bf16", timeout=200)
+    assert answer.code == 0, answer.err
+    found, wanted = load_file(out(world) / "model.safetensors"), reference(2)
+    far = max(float((found[name] - one).abs().max()) for name, one in wanted.items())
+    assert 0 < far < 0.02

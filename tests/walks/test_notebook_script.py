@@ -62,6 +62,18 @@ def test_notebook_runs_with_parameters_and_keeps_its_outputs(folder: Path, tmp_p
     assert failed.returncode == 1 and "ValueError: too high" in failed.stdout + failed.stderr
 
 
+def test_notebook_is_the_command_of_a_sweep(folder: Path) -> None:
+    head = "name: books\ncommand: train.ipynb\nmetric: {name: acc, goal: max}\nretries: 0\n"
+    (folder / "wrong.yaml").write_text(f"{head}parameters: {{lrr: [1, 3]}}\n")
+    wrong = hostler(folder, "sweep", "-y", "wrong.yaml")
+    assert wrong.returncode == 2 and "train.ipynb has no 'lrr'" in wrong.stderr, wrong.stderr
+    assert not (folder / ".hostler" / "sweeps").exists(), "nothing was submitted"
+    (folder / "sweep.yaml").write_text(f"{head}parameters: {{lr: [1, 3]}}\n")
+    done = hostler(folder, "sweep", "-y", "--wait", "sweep.yaml")
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert [row.metrics["acc"] for row in rows(open_store(str(folder / ".hostler")))] == [2.0, 6.0]
+
+
 def test_notebook_that_takes_no_such_parameter_is_refused(folder: Path) -> None:
     (folder / "broken.ipynb").write_text("{}")
     for words, said in {

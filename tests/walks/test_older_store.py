@@ -17,6 +17,7 @@ from pathlib import Path
 import pytest
 
 from cli_world import World
+from hostler.cli.keep import pack
 from hostler.records.run.log import RunKey, RunLog
 from hostler.store import open_store
 
@@ -66,6 +67,18 @@ def test_workers_of_both_versions_share_one_sweep(world: World) -> None:
     logs = [RunLog(store, RunKey("mixed", row["id"])).read_on().entries for row in shown]
     assert all([entry["kind"] for entry in entries] == ["claim", "end"] for entries in logs)
     assert len({entries[0]["session"] for entries in logs}) > 1, "one worker did all of it"
+
+
+def test_older_worker_starts_nothing_of_a_packed_sweep(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pack.time, "sleep", lambda seconds: None)
+    assert pack.command(("grid",), False, None, str(world.store), as_json=False) == 0
+    shown = world.run("status", "--json", "grid").json
+    library = next((world.store / "library").iterdir())
+    older = [sys.executable, "-I", str(library), str(world.store), "--sweep", "grid", "--no-parent"]
+    answer = subprocess.run(older, env=world.env, capture_output=True, text=True, timeout=60)
+    assert "written by a newer hostler: grid" in answer.stdout, answer
+    assert world.run("status", "--json", "grid").json == shown
+    assert not (world.store / "sweeps" / "grid" / "log").exists()
 
 
 def test_project_of_an_older_version_runs_unchanged(world: World) -> None:

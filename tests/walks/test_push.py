@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import os
+import struct
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -10,6 +12,8 @@ from pathlib import Path
 
 import pytest
 
+import servers
+from hostler.store import registry
 from hub_stand_in import TOKEN, Hub
 
 pytest.importorskip("huggingface_hub")
@@ -21,6 +25,16 @@ head = json.dumps({"w": {"dtype": "F32", "shape": [2], "data_offsets": [0, 8]}})
 for step in range(5):
     print(json.dumps({"step": step, "acc": step / 10}))
 pathlib.Path("notes.txt").write_text("done")
+"""
+PICKLED = """import os, torch
+class Evil:
+    def __reduce__(self):
+        return (os.mkdir, (os.environ["MARK"],))
+found = {"model": {"w": torch.tensor([1.0, 2.0])}, "epoch": 3, "moments": [torch.zeros(2)]}
+place = os.environ["HOSTLER_CHECKPOINT_DIR"]
+torch.save(found, f"{place}/last.pt")
+if "--evil" in os.sys.argv:
+    torch.save(Evil(), f"{place}/evil.pt")
 """
 
 
@@ -105,6 +119,18 @@ def test_run_begins_from_a_model_of_the_hub(hub: Hub, folder: Path) -> None:
     assert gone.returncode and "hf://me/nope" in gone.stderr and TOKEN not in gone.stdout + gone.stderr
 
 
+def test_data_of_the_hub_reach_a_run(hub: Hub, tmp_path: Path) -> None:
+    hub.repos["datasets/me/set"] = {"train/a.txt": b"one", "train/deep/b.txt": b"two", "test/c.txt": b""}
+    work = tmp_path / "work"
+    work.mkdir()
+    (work / "hostler.yaml").write_text("data: {words: hf://datasets/me/set/train/}\n")
+    look = "import os, pathlib\nd = pathlib.Path(os.environ['HOSTLER_DATA']) / 'words'\n"
+    look += "print(*sorted(f'{p.relative_to(d)}={p.read_text()}' for p in d.rglob('*.txt')))\n"
+    (work / "look.py").write_text(look)
+    done = hostler(work, "run", "look.py", HF_ENDPOINT=hub.url, HF_TOKEN=TOKEN)
+    assert "a.txt=one deep/b.txt=two\n" in done.stdout, done.stderr + done.stdout
+
+
 def test_hub_without_a_token_is_one_line(hub: Hub, folder: Path) -> None:
     done = hostler(folder, "push", "fast", "hf://me/other", "-y", HF_ENDPOINT=hub.url)
     assert done.returncode == 1
@@ -114,6 +140,10 @@ def test_hub_without_a_token_is_one_line(hub: Hub, folder: Path) -> None:
     )
     assert wrong.returncode and "Traceback" not in wrong.stderr and "the hub refused me/other" in wrong.stderr
     assert "hf_secretWRONG" not in wrong.stderr and "me/other" not in hub.repos
+    away = {"HF_ENDPOINT": "http://127.0.0.1:9", "HF_TOKEN": TOKEN}
+    silent = hostler(folder, "push", "fast", "hf://me/other", "-y", **away)
+    assert silent.returncode and "Traceback" not in silent.stderr
+    assert silent.stderr.splitlines()[-1].startswith("hostler: the hub did not answer: ")
 
 
 def test_push_to_a_folder_and_bad_input(folder: Path, tmp_path: Path) -> None:
@@ -131,3 +161,50 @@ def test_push_to_a_folder_and_bad_input(folder: Path, tmp_path: Path) -> None:
     }.items():
         wrong = hostler(folder, "push", *words, "-y")
         assert wrong.returncode and said in wrong.stderr and "Traceback" not in wrong.stderr, wrong.stderr
+
+
+@pytest.mark.parametrize("kind", ["seaweed_store_url", "gcs"])
+def test_push_to_a_bucket_brings_every_file(kind: str, folder: Path, request: pytest.FixtureRequest) -> None:
+    server = request.getfixturevalue(kind)
+    url = server if isinstance(server, str) else f"gs://{servers.BUCKET}/models"
+    done = hostler(folder, "push", "fast", url, "-y", "--json")
+    assert done.returncode == 0, done.stderr
+    bucket, told = registry.open_at(url), json.loads(done.stdout)
+    assert {entry.key for entry in bucket.list("")} == set(told["files"]) > {"README.md", "run.json"}
+    assert bucket.get("model.safetensors").data.endswith(struct.pack("<2f", 1, 2)) and told["at"] == url
+
+
+def test_run_without_a_checkpoint_pushes_what_it_left(folder: Path, tmp_path: Path) -> None:
+    (folder / "left.py").write_text(
+        "import os, pathlib\npathlib.Path(os.environ['HOSTLER_OUTPUT_DIR'], 'model.txt').write_text('w')\n"
+    )
+    assert hostler(folder, "run", "--name", "left", "left.py").returncode == 0
+    refused = hostler(folder, "push", "left", str(tmp_path / "to"), "-y")
+    assert refused.returncode and "--outputs pushes the files that it has left" in refused.stderr
+    done = hostler(folder, "push", "left", str(tmp_path / "to"), "--outputs", "-y")
+    assert done.returncode == 0 and (tmp_path / "to/outputs/model.txt").read_text() == "w", done.stderr
+    assert (tmp_path / "to/README.md").is_file()
+
+
+def test_pickled_weights_reach_the_hub_as_tensors_alone(hub: Hub, folder: Path, tmp_path: Path) -> None:
+    (folder / "pickled.py").write_text(PICKLED)
+    there = {"HF_ENDPOINT": hub.url, "HF_TOKEN": TOKEN, "MARK": str(tmp_path / "run")}
+    there["PATH"] = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"  # a python with torch
+    assert hostler(folder, "run", "--name", "plain", "pickled.py", **there).returncode == 0
+    unasked = hostler(folder, "push", "plain", "hf://me/plain", "-y", **there)
+    assert unasked.returncode == 2 and "me/plain" not in hub.repos
+    assert "last.pt: pickles, which run code where they are loaded" in unasked.stderr.splitlines()[0]
+
+    done = hostler(folder, "push", "plain", "hf://me/plain", "-y", "--pickles", "convert", **there)
+    assert done.returncode == 0 and "last.pt: no tensors, left out: epoch" in done.stderr, done.stderr
+    from safetensors.numpy import load
+
+    found = load(hub.repos["me/plain"]["last.safetensors"])
+    assert {name: value.tolist() for name, value in found.items()} == {"model.w": [1, 2], "moments.0": [0, 0]}
+    assert "last.pt" not in hub.repos["me/plain"]
+
+    assert hostler(folder, "run", "--name", "evil", "pickled.py", "--evil", **there).returncode == 0
+    refused = hostler(folder, "push", "evil", str(tmp_path / "to"), "-y", "--pickles", "convert", **there)
+    assert refused.returncode == 2 and "Traceback" not in refused.stderr, refused.stderr
+    assert "evil.pt is not converted: it holds more than plain tensors" in refused.stderr
+    assert not (tmp_path / "run").exists() and not (tmp_path / "to").exists()

@@ -174,3 +174,43 @@ def test_twenty_launches_in_twenty_weathers_are_simulated(tmp_path: Path) -> Non
     assert mean(time for time, _ in ratios) == pytest.approx(1, abs=0.1)
     assert mean(cost for _, cost in ratios) == pytest.approx(1, abs=0.1)
     assert inside >= 32  # of forty; thirty-six are expected
+
+
+FAST = 20.0  # emulated seconds in a real one: a run of two minutes is one of forty
+STEPS = 120
+
+
+@pytest.mark.soak
+@pytest.mark.timeout(2400)
+@pytest.mark.parametrize(
+    ("strikes", "over"),
+    [((), 1.04), (((150.0, False),), 1.06)],
+    ids=["5 %/h: none in five hours", "20 %/h: one in five hours"],
+)
+def test_runs_of_forty_minutes_cost_what_the_simulator_says(
+    tmp_path: Path, strikes: tuple[tuple[float, bool], ...], over: float
+) -> None:
+    """Within 3 %; that itself is little more than the training. A machine under load boots slowly: so many
+    emulated seconds are the test's own, and not held against it."""
+    with cloud(tmp_path, scale=FAST) as world:
+        world.env = {**world.env, **PATIENT, "HOSTLER_CHECKPOINT_EVERY": "15"}
+        world.project(workers=WORKERS, zones=ZONES, more=f"price: {PRICE}")
+        world.sweep_file(8, nap=1.0, steps=STEPS)
+        storm = Storm(world, strikes=tuple((FAST * at, notice) for at, notice in strikes))
+        storm.start()
+        try:
+            world.launched("grid.yaml", timeout=400)
+            world.until_gone(1200)
+        finally:
+            storm.stop()
+        assert world.states() == {"done": 8}
+        world.gce.write_trace(str(tmp_path / "trace.jsonl"))
+        bill = world.gce.bill(lambda _: PRICE).total
+        one = Real(world, 0.0, bill, tmp_path / "trace.jsonl")
+        every = ("--checkpoint", f"{15 * FAST:g}s", "--save", "0s")
+        found = simulated(one, "--trace", str(one.trace), "--whole", "--seeds", "20", *every)
+        ideal = 8 * STEPS * FAST * PRICE / 3600
+        booted = sum(start.boots or 0.0 for start in world.gce.trace().starts) * PRICE / 3600
+        print(f"bill {bill / ideal:.4f}, simulated {found['cost']['mean'] / ideal:.4f} of the ideal")
+        assert bill <= 1.03 * found["cost"]["mean"]
+        assert found["cost"]["mean"] - booted <= over * ideal

@@ -139,6 +139,25 @@ def test_an_unreadable_parser_is_learned_from_its_usage_error(world: World) -> N
     )
 
 
+IN_A_LOOP = """
+import argparse
+p = argparse.ArgumentParser()
+for name in sorted({"layers": 0, "tag": 0}):
+    p.add_argument("--" + name)
+given = p.parse_args()
+print([int(width) for width in getattr(given, "layers").split("x")])
+"""
+
+
+def test_a_list_is_not_repeated_where_the_last_word_would_win(world: World) -> None:
+    world.write("train.py", IN_A_LOOP)
+    world.write("sweep.yaml", "command: python train.py\nparameters: {layers: {value: [3, 4]}}\n")
+    assert world.run("sweep", "-y", "--wait", "sweep.yaml").code != 0
+    row = world.run("status", "sweep", "--json").json[0]
+    assert (row["state"], row["attempt"]) == ("failed", 1)
+    assert "style: {keys: {layers: {lists: comma}}}" in world.run("logs", "sweep").out
+
+
 def test_a_parameter_the_script_lacks_fails_at_once(world: World) -> None:
     world.write("train.py", HIDDEN)
     world.write("sweep.yaml", "command: python train.py\nparameters: {nothing: true}\n")

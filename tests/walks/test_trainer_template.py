@@ -100,11 +100,11 @@ def test_cells_of_the_copied_template_are_trained_together(world: World) -> None
 @pytest.mark.timeout(600)
 def test_changed_copy_that_cannot_share_a_process_says_why(world: World) -> None:
     copied(world, "my.py:Net")
-    edit(world, "my.py", "torch.nn.ReLU(),", "torch.nn.Dropout(0.2),")
+    edit(world, "my.py", "torch.nn.ReLU(),", "torch.nn.AlphaDropout(0.2),")
     said, found, apart = swept(world, "dropout", TWO)
     assert "trained together on one device: 2 of 2 runs" in said  # only the model tells
     assert [row.together for row in found] == [0] * 2
-    reason = "left to another process: cannot be trained together: the model has dropout"
+    reason = "left to another process: cannot be trained together: the model drops in a way of its own"
     assert reason in world.run("logs", found[0].name).out
     edit(world, "trainer/step.py", "def rehearse(", "def rehearse(  # mine\n        ")
     said, found, changed = swept(world, "changed", TWO)

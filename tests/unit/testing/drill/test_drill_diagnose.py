@@ -12,6 +12,7 @@ from hostler.drill.diagnose import (
     DIFFERS,
     EXACT,
     FAILED,
+    MAY_LOSE,
     NOT_LOADED,
     NOT_REPEATABLE,
     NOTHING_SAVED,
@@ -207,6 +208,23 @@ def test_one_whose_folder_never_rests_is_told_that() -> None:
     other = killed(sights(STEPS), differs=False)
     other = replace(other, tries=(other.first, replace(other.tries[1], restored="")))
     assert kinds(diagnose(calm(), other)) == ["never-at-rest"]
+
+
+@pytest.mark.parametrize("kept", [True, False])
+def test_a_script_at_the_edge_may_lose_whatever_happened(kept: bool) -> None:
+    """The load of the machine decided, and may decide otherwise in the next kill."""
+    found = killed(sights(range(5, 11)), differs=False)
+    first, again = found.tries
+    tries = (replace(first, at_edge=True), again if kept else replace(again, restored=""))
+    said = diagnose(calm(), replace(found, tries=tries))
+    assert said.verdict == MAY_LOSE and kinds(said) == [MAY_LOSE]
+    assert "rename" in said.findings[0].advice
+
+
+def test_a_difference_weighs_more_than_what_may_be_lost() -> None:
+    found = killed(sights(range(5, 11)))
+    first, again = found.tries
+    assert diagnose(calm(), replace(found, tries=(replace(first, at_edge=True), again))).verdict == DIFFERS
 
 
 def test_nothing_is_said_of_a_script_that_was_not_killed() -> None:

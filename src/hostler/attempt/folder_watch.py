@@ -164,10 +164,10 @@ class FolderWatch:
 
     def learn_of_dead(self, alive: float) -> None:
         """Learn what had come to rest when the process, dead by now, is last known to have lived: at a time
-        that is given, or when it wrote to the folder, and before it was seen to be killed: whoever started it
-        may live on, and print. A folder in which names came or went is not at rest."""
+        that is given, or when it wrote to the folder, as far as the watch saw it run until then: whoever
+        started it may live on, and print. A folder in which names came or went is not at rest."""
         parts = self.parts()
-        alive = min(max(alive, self._scanned.newest), self._clocks.wall(), self._rest.ran_until)
+        alive = self._rest.seen_alive(min(max(alive, self._scanned.newest), self._clocks.wall()))
         for key, rows in parts.groups.items():
             rest = alive - max(rows.newest, self._changed(rows))
             if rest >= self._settle + max(row.size for row in rows.rows) / SLOW:

@@ -33,7 +33,7 @@ class Rest:
         self._since = float("-inf")  # the process runs without a break
         self._expected = float("inf")  # when the next look should begin
         self._ran = self.wall  # at this look it did
-        self.ran_until = float("inf")  # by the wall clock: when it was last seen to run, if it does not now
+        self._ran_until = float("inf")  # by the wall clock: when it was last seen to run, if it does not now
         self._vanished: dict[str, float] = {}  # group → when a file of it was seen to have gone
 
     def expect_look(self, within: float) -> None:
@@ -51,10 +51,18 @@ class Rest:
         """Whether the process runs: after a look, so that what was at rest then is left alone."""
         steady = self._steady()
         if steady:
-            self._ran, self.ran_until = self.wall, float("inf")
+            self._ran, self._ran_until = self.wall, float("inf")
         else:
-            self._since, self.ran_until = self._clocks.clock(), self._ran
+            self._since, self._ran_until = self._clocks.clock(), self._ran
         return steady
+
+    def seen_alive(self, sign: float) -> float:
+        """Until when a process that is dead by now is known to have run, given its last sign of life by the
+        wall clock. It was seen to be killed before, or the look that was due then never came: whoever started
+        it may have printed meanwhile."""
+        if sign > self._expected + self._settle / 2:
+            return min(sign, self._ran)
+        return min(sign, self._ran_until)
 
     def see_vanished(
         self, before: Mapping[str, TreeScan], now: Mapping[str, TreeScan], growing: Collection[str]

@@ -79,6 +79,23 @@ def test_pair_on_a_suspended_machine_is_not_taken(pair: Pair, asleep: float) -> 
     assert pair.after(1.1) == whole(3)
 
 
+@pytest.mark.parametrize("late, found", [(RESTED, 2), (0.1, 3)])
+def test_print_after_a_look_that_never_came_is_no_sign_of_the_script(
+    pair: Pair, late: float, found: int
+) -> None:
+    """A launcher prints once its script, killed between two files, has freed its memory."""
+    assert pair.after(RESTED) == whole(2)
+    pair.now += EVERY
+    pair.write(WEIGHTS, "3")
+    if found == 3:
+        pair.write(METADATA, "3")
+        assert pair.after(0.1) == whole(2)
+    pair.saver._watch.expect_look(0.1 if found == 2 else RESTED)
+    pair.now += RESTED + late
+    pair.saver.final(trusted=False, alive=pair.now)
+    assert pair.saved() == whole(found)
+
+
 def test_watch_that_is_a_little_late_delays_nothing(pair: Pair) -> None:
     for _ in range(3):
         pair.saver._watch.expect_look(1.0)

@@ -46,6 +46,7 @@ class Row:
     tags: tuple[str, ...] = ()
     started: float | None = None
     seconds: float | None = None  # of all attempts, the lost ones too; None while it runs
+    ended: float | None = None  # when its end was written
     earlier: float = 0.0  # while it runs: seconds of attempts before
     began: float | None = None  # while it runs: when its newest attempt was claimed
     failure: Record | None = None
@@ -334,6 +335,7 @@ def end_facts(end: Record, by: Objective | None) -> dict[str, Any]:
         "step": end.get("step"),
         "seconds": end.get("total") or end.get("seconds"),
         "started": end.get("started"),
+        "ended": end.get("at"),
         "failure": dict(end["failure"]) if end.get("failure") else None,
         "exit": end.get("exit"),
         "why": str(end.get("why") or "") if end["state"] == DONE else "",

@@ -5,6 +5,7 @@ Reads, writes nothing. What a function makes of rows and stays is pure.
 
 from __future__ import annotations
 
+import math
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from itertools import pairwise
@@ -14,6 +15,8 @@ from hostler.records.launch import launches
 from hostler.records.launch.launches import Generation, Stay
 from hostler.records.launch.settlement import is_there
 from hostler.records.rows import Row, rows
+from hostler.records.run.history import Try, tries
+from hostler.records.run.log import RunLog
 from hostler.records.sweep import sweeps
 from hostler.settings import Timing
 from hostler.simulate.rates import PreemptionRate
@@ -25,6 +28,7 @@ from hostler.store import Store
 
 IDLE = 60.0  # seconds: a longer gap between two runs of a worker was no work of its own
 OVERLAP = 1.0  # seconds: the next run may begin while the end of one is still being written
+READ = 50  # logs of runs that took several attempts
 LEAST = 3600.0  # machine seconds that a rate needs behind it
 
 
@@ -55,10 +59,13 @@ class Known:
 
 
 def of_runs(store: Store, names: Iterable[str]) -> Known:
-    """The durations of these sweeps' runs."""
+    """The durations of these sweeps' runs, and the pauses between them."""
     there = [name for name in names if sweeps.is_there(store, name)]
     found = rows(store, there, touched=True) if there else []
-    took, between = lengths(found), gaps(found)
+    again = sorted((row for row in found if row.attempt > 1), key=lambda row: row.ended or math.inf)
+    unread, read = again[:-READ], again[-READ:]
+    tried = [one for row in read for one in tries(RunLog(store, row.key).read_on().entries)]
+    took, between = lengths(found), gaps(found, tried, max((row.ended or 0.0 for row in unread), default=0.0))
     return Known(VaryingSeconds(took) if took else None, VaryingSeconds(between) if between else None)
 
 
@@ -69,16 +76,20 @@ def lengths(found: Sequence[Row]) -> tuple[float, ...]:
     return tuple(row.seconds for row in whole or done if row.seconds)
 
 
-def gaps(found: Sequence[Row]) -> tuple[float, ...]:
-    """Seconds from a run's end to the next one's start on the same machine. Pure."""
-    by_host: dict[str, list[tuple[float, float]]] = defaultdict(list)
+def gaps(found: Sequence[Row], tried: Sequence[Try] = (), since: float = 0.0) -> tuple[float, ...]:
+    """Seconds from a run's end to the next one's start on the same machine, after a moment. Pure. `tried`:
+    the attempts of runs that took several; nobody pauses in one, nor where one took its machine along."""
+    by_host: dict[str, list[tuple[float, float, bool]]] = defaultdict(list)
     for row in found:
-        if row.state == DONE and row.attempt == 1 and row.host and row.started and row.seconds:
-            by_host[row.host].append((row.started, row.started + row.seconds))
+        if row.attempt == 1 and row.host and row.started and row.seconds:
+            by_host[row.host].append((row.started, row.started + row.seconds, True))
+    for one in tried:
+        by_host[one.host].append((one.started, one.started + (one.seconds or 0.0), one.outcome == DONE))
     seen = []
     for spans in by_host.values():
-        spans.sort()
-        seen += [begins - ended for (_, ended), (begins, _) in pairwise(spans)]
+        for (_, ended, was_done), (begins, _, _) in pairwise(sorted(spans)):
+            if was_done and ended >= since:
+                seen.append(begins - ended)
     return tuple(max(0.0, number) for number in seen if -OVERLAP <= number <= IDLE)
 
 

@@ -50,6 +50,7 @@ def test_a_row_for_every_run_whatever_its_state(store: Store) -> None:
     assert (running.step, running.metrics, running.stale, running.session) == (7, {"loss": 0.5}, False, "a")
     assert (released.failure, released.metrics) == ({"message": "boom"}, {"loss": 0.2})
     assert (untouched.params, untouched.attempt, untouched.name) == ({"i": 3}, 0, "s/3")
+    assert done.ended == RunLog(store, done.key).read_on().entries[-1]["at"] and running.ended is None
     assert untouched.key == RunKey("s", JOB.run_id(3))
 
 

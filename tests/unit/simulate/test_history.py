@@ -2,16 +2,25 @@
 
 from __future__ import annotations
 
+import time
+from dataclasses import replace
+
 import pytest
 
 from hostler.records.launch import launches
 from hostler.records.launch.launches import Generation, Stay
 from hostler.records.rows import Row
+from hostler.records.run.attempt import claim
+from hostler.records.run.entries import Claim
+from hostler.records.run.history import Try
+from hostler.records.run.log import RunKey, RunLog
+from hostler.records.sweep import sweeps
 from hostler.settings import Timing
 from hostler.simulate import history
 from hostler.simulate.history import Launches
 from hostler.simulate.study import doubt
 from hostler.simulate.times import VaryingSeconds
+from hostler.spec.job import Job
 from hostler.store.memory import MemoryStore
 
 TIMING = Timing()
@@ -19,11 +28,14 @@ LAUNCH = Generation("burst", 1, launch="x", workers=2, began=1000.0, billed=True
 
 
 def row(
-    state: str = "done", seconds: float = 60, attempt: int = 1, started: float = 0.0, host: str = "a"
+    state: str = "done",
+    seconds: float = 60,
+    attempt: int = 1,
+    started: float = 0.0,
+    host: str = "a",
 ) -> Row:
-    return Row(
-        "id", "name", "sweep", 0, state, {}, attempt=attempt, host=host, started=started, seconds=seconds
-    )
+    known = Row("id", "name", "sweep", 0, state, {}, attempt=attempt, host=host, seconds=seconds)
+    return replace(known, started=started)
 
 
 def stay(session: str, seconds: float, machine: str, age: float, at: float, *, over: bool = True) -> Stay:
@@ -45,6 +57,39 @@ def test_gaps_are_between_runs_of_one_machine_without_idle_time() -> None:
     ]  # at the same time
     assert history.gaps(found) == (3,)
     assert history.gaps([row(started=100), row(started=159.5)]) == (0,)  # its end was still being written
+    assert history.gaps([row(started=100), row("failed", 20, started=165), row(started=190)]) == (5, 5)
+
+
+def test_attempts_of_disturbed_runs_are_nobodys_pause() -> None:
+    found = [row(started=100), row(started=205), row(started=267)]  # 45 seconds in between, then 2
+    assert history.gaps(found) == (45, 2)
+    cut = Try(1, host="b", started=20, ended=160, outcome="lost", seconds=100)
+    again = Try(2, host="a", started=162, ended=202, outcome="done", seconds=40)
+    assert history.gaps(found, [cut, again]) == (2, 3, 2)
+    assert history.gaps(found, [cut, again], since=161) == (3, 2)
+
+
+def test_new_machine_of_an_old_name_had_no_pause_before_it() -> None:
+    cut = Try(1, host="a", started=163, ended=260, outcome="queued", seconds=7)
+    assert history.gaps([row(started=100), row(started=215)], [cut]) == (3,)
+
+
+def test_pauses_between_runs_are_read_from_the_logs_of_a_store() -> None:
+    store, job = MemoryStore(), Job("s", ("x",), runs=tuple({"i": i} for i in range(3)))
+    sweeps.submit(store, job)
+    for index, ends in ((0, ("done",)), (1, ("queued", "done")), (2, ("done",))):
+        for then in ends:
+            key = RunKey("s", job.run_id(index))
+            facts = {"host": "h"}
+            attempt = claim(store, RunLog(store, key).read_on(), 60.0, lambda: 0.0, Claim("a", facts=facts))
+            assert attempt is not None
+            if then == "queued":
+                attempt.release(then=then, seconds=0.001)
+            else:
+                attempt.end(then, attempts=len(ends), host="h", seconds=0.001, started=time.time())
+    known = history.of_runs(store, ["s"])
+    assert known.lengths is not None and len(known.lengths.seen) == 2
+    assert known.gaps is not None and len(known.gaps.seen) == 2  # 0 → 1, 1's second attempt → 2
 
 
 def test_each_machine_beyond_the_workers_came_in_anothers_place() -> None:

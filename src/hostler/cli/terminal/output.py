@@ -53,7 +53,7 @@ def say_spared(names: Sequence[str]) -> None:
 
 
 def row_json(row: Row) -> dict[str, Any]:
-    hidden = ("session", "claim", "judged", "earlier", "began")
+    hidden = ("session", "claim", "judged", "ended", "earlier", "began")
     facts = {name: value for name, value in vars(row).items() if name not in hidden}
     return {**facts, "ranked": row.judged and row.judged._asdict()}
 

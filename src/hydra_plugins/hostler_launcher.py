@@ -133,14 +133,18 @@ def _options(config: DictConfig) -> list[str]:
 
 
 def _results(config: DictConfig) -> list[str]:
-    """Folders in which Hydra itself writes, from the project's folder on: they are not code."""
+    """Folders in which Hydra itself writes, from the project's folder on: they are not code. Those of earlier
+    multiruns, wherever they were told to be, hold the file that Hydra marks them with."""
+    from hostler.fleet.snapshot.snapshot import tree_of
     from hostler.sweeping import project_here
 
     root = os.path.realpath(project_here().root)
+    names = (os.path.split(node.name) for node in tree_of(Path(root), names=True).files)
+    marked = [folder for folder, name in names if name == "multirun.yaml" and folder]
     given = [config.hydra.sweep.dir, "outputs", "multirun"]
     found = [os.path.relpath(os.path.realpath(folder), root) for folder in given]
     inside = [name for name in found if name != "." and not name.startswith("..")]
-    return list(dict.fromkeys([*inside, "outputs", "multirun"]))
+    return list(dict.fromkeys([*inside, *marked, "outputs", "multirun"]))
 
 
 def _divided(overrides: Sequence[str]) -> tuple[dict[str, Any], list[str]]:

@@ -98,6 +98,14 @@ def test_multirun_typed_again_runs_only_what_is_missing(folder: Path) -> None:
     assert [row.attempt for row in runs(folder)] == [1, 1, 1]
 
 
+def test_multirun_of_another_results_folder_finds_what_is_done(folder: Path) -> None:
+    """As with the time in its name: Hydra leaves a file there, which is not code."""
+    words = ["lr=0.25,0.5", "model.width=2"]
+    assert multirun(folder, *words, "hydra.sweep.dir=logs/a/1").returncode == 0
+    assert (folder / "logs/a/1/multirun.yaml").exists()
+    assert "2 calls, 0 new" in multirun(folder, *words, "hydra.sweep.dir=logs/b/2").stderr
+
+
 def test_interrupted_multirun_typed_again_runs_only_what_is_missing(folder: Path) -> None:
     """Interrupted as by Ctrl-C, while the second of three jobs runs and waits for a file."""
     gate = f"while config.lr > 0.25 and not pathlib.Path({str(folder.parent / 'go')!r}).exists():\n"

@@ -295,9 +295,14 @@ dist.destroy_process_group()
 """
 
 
+MODULE = (sys.executable, "-m", "torch.distributed.run", "train.py")
+
+
 @pytest.mark.timeout(200)
-def test_torchrun_is_started_as_it_is_on_each_node(world: World) -> None:
-    words = (sys.executable, "-m", "torch.distributed.run", "train.py")
+@pytest.mark.parametrize(
+    "words", [MODULE, ("bash", "-c", f"cd . && {' '.join(MODULE)}")], ids=["alone", "shell"]
+)
+def test_torchrun_is_started_as_it_is_on_each_node(world: World, words: tuple[str, ...]) -> None:
     job = world.submit(TORCHRUN, command=words, resources=gang(2, 2))
     assert work_together(world, 2, 150) == [0, 0]
     assert world.state(job).state == "done", world.log(job)

@@ -62,6 +62,32 @@ def test_notebook_runs_with_parameters_and_keeps_its_outputs(folder: Path, tmp_p
     assert failed.returncode == 1 and "ValueError: too high" in failed.stdout + failed.stderr
 
 
+@pytest.mark.parametrize(
+    ("leaves", "state"), [("sys.exit()", "done"), ("raise SystemExit('no data')", "failed")]
+)
+def test_cell_that_exits_ends_the_notebook_as_a_script(folder: Path, leaves: str, state: str) -> None:
+    cells = [f"import sys\nprint('begun')\n{leaves}", "raise ValueError('after the end')"]
+    book = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(cell) for cell in cells])
+    nbformat.write(book, folder / "leaves.ipynb")
+    done = hostler(folder, "run", "leaves.ipynb")
+    (row,) = rows(open_store(str(folder / ".hostler")))
+    assert row.state == state, done.stdout + done.stderr
+    assert "after the end" not in done.stdout + done.stderr
+    assert ("no data" in done.stderr + done.stdout) is (state == "failed")
+
+
+def test_notebook_of_a_kernel_that_is_missing_fails_once(folder: Path) -> None:
+    book = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell("1")])
+    book.metadata.kernelspec = {"name": "ir", "display_name": "R", "language": "R"}
+    nbformat.write(book, folder / "r.ipynb")
+    done = hostler(folder, "run", "r.ipynb")
+    said = done.stdout + done.stderr
+    assert "hostler: r.ipynb wants the kernel ir, which is not installed here" in said
+    assert "Traceback" not in said
+    (row,) = rows(open_store(str(folder / ".hostler")))
+    assert (row.state, row.attempt) == ("failed", 1)
+
+
 def test_notebook_is_the_command_of_a_sweep(folder: Path) -> None:
     head = "name: books\ncommand: train.ipynb\nmetric: {name: acc, goal: max}\nretries: 0\n"
     (folder / "wrong.yaml").write_text(f"{head}parameters: {{lrr: [1, 3]}}\n")

@@ -46,6 +46,7 @@ def _execute(path: Path, params: dict[str, Any]) -> int:
         import ipykernel  # noqa: F401
         import nbclient
         import nbformat
+        from jupyter_client.kernelspec import NoSuchKernel
         from nbclient.exceptions import CellExecutionError, DeadKernelError
     except ModuleNotFoundError as error:
         raise MachineError(
@@ -71,8 +72,15 @@ def _execute(path: Path, params: dict[str, Any]) -> int:
     try:
         client.execute()
     except CellExecutionError as error:
+        if error.ename == "SystemExit":
+            return _exit_code(error.evalue)
         print(_COLOUR.sub("", error.traceback), file=sys.stderr)
         return 1
+    except NoSuchKernel as error:
+        raise UsageError(
+            f"{path.name} wants the kernel {error.name}, which is not installed here",
+            hint="jupyter kernelspec list shows those that are",
+        ) from None
     except DeadKernelError:
         if stopped:
             return 128 + signal.SIGTERM
@@ -81,6 +89,16 @@ def _execute(path: Path, params: dict[str, Any]) -> int:
     finally:
         save()
     return 0
+
+
+def _exit_code(value: str) -> int:
+    """The exit code of a cell that left by sys.exit, as Python itself makes it of the value."""
+    if value in ("", "None", "False"):
+        return 0
+    if value.lstrip("-").isdigit():
+        return int(value) & 0xFF
+    print(value, file=sys.stderr)
+    return 1
 
 
 def _kernel(book: dict[str, Any]) -> str:

@@ -197,8 +197,9 @@ class Feeds:
         self._pass_on()
         for feed in self._feeds:
             try:
-                self._note(feed, feed.told())
+                told = feed.told()
                 self._keep(feed)
+                self._note(feed, told)
             except StoreError:
                 continue  # with the next look
 
@@ -237,12 +238,13 @@ class Feeds:
         return tracked.files_url(self._s.store, self._s.key.run, self._s.attempt, feed.kind)
 
     def _keep(self, feed: Feed) -> None:
-        """Finished files go into the store; with the first of them, those of attempts before go."""
+        """Finished files go into the store; once the first are there, those of attempts before go."""
+        first = not feed.sent
         for name, path in feed.files():
             tracked.upload(self._s.store, self._s.key.run, self._s.attempt, feed.kind, name, path)
-            if not feed.sent:
-                tracked.remove_before(self._s.store, self._s.key.run, self._s.attempt, feed.kind)
             feed.sent.add(name)
+        if first and feed.sent:
+            tracked.remove_before(self._s.store, self._s.key.run, self._s.attempt, feed.kind)
 
     def _finish(self) -> None:
         self._pass_on()
@@ -259,7 +261,7 @@ class Feeds:
                 state = replace(
                     state, state=FAILED, error=state.error or f"it did not finish within {self._patience:g} s"
                 )
-            self._note(feed, state)
             self._keep(feed)
             if feed.sent:  # an attempt that was frozen may have left some since
                 tracked.remove_before(self._s.store, self._s.key.run, self._s.attempt, feed.kind)
+            self._note(feed, state)  # last: what is recorded as closed has its files in the store

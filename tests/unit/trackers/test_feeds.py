@@ -7,11 +7,14 @@ import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from hostler import env
 from hostler.analysis import foreign
+from hostler.errors import StoreError
+from hostler.records import layout
 from hostler.records.run import tracked
 from hostler.records.run.log import RunKey
 from hostler.records.series.points import Point
@@ -19,7 +22,7 @@ from hostler.spec.job import Job
 from hostler.spec.tracking import MLFLOW, TENSORBOARD, Tracking
 from hostler.trackers import feed
 from hostler.trackers.base import Closing
-from hostler.trackers.feed_folder import CLOSED, CLOSING, OPEN
+from hostler.trackers.feed_folder import CLOSED, CLOSING, OPEN, FeedFolder
 from hostler.trackers.feeds import Feeds, Subject
 from hostler.trackers.mlflow import URI
 from seen_world import Seen
@@ -62,6 +65,22 @@ class Ground:
     def mark(self, attempt: int, state: str) -> None:
         tracked.write(self.seen.store, self.run, tracked.Tracked(TENSORBOARD, "id", attempt, state))
 
+    def left_by_tool(self, attempt: int, *names: str) -> None:
+        """Files, finished all at once."""
+        files = FeedFolder(self.folder / f"desk-{attempt}" / TENSORBOARD).files
+        files.mkdir(parents=True, exist_ok=True)
+        coming = self.folder / "coming"
+        coming.mkdir()
+        for name in names or ("events",):
+            (coming / name).write_text(name)
+        coming.rename(files)  # over an empty folder
+
+    def files(self) -> list[str]:
+        """Those that tools left, as the store has them: <attempt>/<tool>/<name>."""
+        prefix = layout.trackers(self.run)
+        keys = [entry.key.removeprefix(prefix) for entry in self.seen.store.list(prefix)]
+        return sorted(key for key in keys if not key.endswith(".json"))
+
     def begun(self, attempt: int) -> bool:
         return (self.folder / f"desk-{attempt}").exists()
 
@@ -87,6 +106,60 @@ def test_attempt_reports_its_delivery_before_its_end_and_after_it(ground: Ground
     assert ground.state() == CLOSED
     one.abandon()
     assert ground.state() == CLOSED
+
+
+def test_record_says_closed_once_all_files_are_in_store(
+    ground: Ground, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Who sees it closed may read the files; killed between the two, it is not called delivered."""
+    states: list[str] = []
+    monkeypatch.setattr(tracked, "upload", lambda *_: states.append(ground.state()))
+    one = ground.feeds(1)
+    one.start()
+    until(lambda: ground.state() == OPEN)
+    monkeypatch.setattr(one, "_look", lambda: None)  # the file is there at the end alone
+    ground.left_by_tool(1)
+    one.close(Closing("done"), 120)
+    assert states == [OPEN] and ground.state() == CLOSED
+
+
+def test_file_that_store_refuses_leaves_the_record_open(
+    ground: Ground, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*_: object) -> None:
+        raise StoreError("store: no space left on device")
+
+    monkeypatch.setattr(tracked, "upload", full)
+    one = ground.feeds(1)
+    one.start()
+    until(lambda: ground.state() == OPEN)
+    ground.left_by_tool(1)
+    one.close(Closing("done"), 120)
+    assert ground.state() == OPEN
+    assert "trackers: store: no space left on device" in ground.said
+
+
+def test_files_of_an_attempt_stay_until_all_of_next_arrived(
+    ground: Ground, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    there: list[list[str]] = []
+    real = tracked.upload
+
+    def upload(*given: Any) -> None:
+        there.append(ground.files())
+        real(*given)
+
+    first = ground.folder / "first"
+    first.write_text("1")
+    tracked.upload(ground.seen.store, ground.run, 1, TENSORBOARD, "first", first)
+    monkeypatch.setattr(tracked, "upload", upload)
+    one = ground.feeds(2)
+    one.start()
+    until(lambda: ground.begun(2))
+    ground.left_by_tool(2, "a", "b")
+    one.close(Closing("done"), 120)
+    assert there[-1] == ["000001/tensorboard/first", "000002/tensorboard/a"]
+    assert ground.files() == ["000002/tensorboard/a", "000002/tensorboard/b"]
 
 
 def test_attempt_that_leaves_its_tools_to_the_next_blocks_nobody(ground: Ground) -> None:

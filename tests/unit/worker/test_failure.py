@@ -67,6 +67,7 @@ ROWS: list[tuple[Exit, str, dict[str, Any], str, str]] = [
     (Exit(code=2), CLICK, {}, "usage", "No such option: --foo"),
     (Exit(code=2), "tables written\n", {}, "exit-code", "exit code 2"),
     (Exit(code=2), "hostler: no lr_schedule 'x'\n  → constant, cosine\n", {}, "usage", "no lr_schedule 'x'"),
+    (Exit(code=1), "hostler: x needs the package y\n  → pip\n", {}, "import-error", "needs the package y"),
     (Exit(code=1), "hostler: no a9a\n  → fetch it\n", {}, "exit-code", "exit code 1: hostler: no a9a"),
     (Exit(code=127, spawn_error="command not found: x"), "", {}, "not-found", "command not found: x"),
     (Exit(signal=11), "", {}, "crash", "SIGSEGV"),

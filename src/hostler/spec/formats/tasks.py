@@ -12,11 +12,10 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from hostler.errors import SpecError
-from hostler.spec.formats import gpu_wish, private, shell, startup, stateful_set
+from hostler.spec.formats import gpu_wish, private, rendezvous, shell, startup, stateful_set
 from hostler.spec.formats.machines import Machines
 from hostler.spec.names import slug
 
-_OWN_VARIABLES = re.compile(r"\$\{?((?:SKYPILOT|DSTACK|PET)_\w+)")
 _REFERENCE = re.compile(r"\$\{(?P<name>\w+)(?::?-(?P<default>[^}]*))?\}|\$(?P<bare>\w+)")
 _FILLED_IN = re.compile(r"\$\$|\$\{(?P<name>\w+):?-(?P<default>[^}]*)\}|\$\{[^}]*\}|\$\w+")
 _CLOUDS = {"gcp": "gce", "kubernetes": "kubernetes", "k8s": "kubernetes"}
@@ -79,8 +78,12 @@ class _Carried:
         """The commands of a shell: the last one that runs a program is the training."""
         if "\n---" in text or not text.strip():
             raise SpecError("it runs no command", "name the file of the training", where=self.where)
+        text, given = rendezvous.without(text)
+        if given:
+            options = ", ".join(f"--{name}" for name in dict.fromkeys(given))
+            self.notes.append(f"torchrun {options}: not carried over: hostler tells it the nodes of the run")
         self.begun(startup.read_inline("\n".join(filter(None, [setup, text])), self.where))
-        for name in dict.fromkeys(_OWN_VARIABLES.findall(text)):
+        for name in dict.fromkeys(rendezvous.PLATFORMS.findall(text)):
             self.notes.append(
                 f"${name}: not set here; RANK, WORLD_SIZE and MASTER_ADDR are, in a run of several nodes"
             )
@@ -124,9 +127,10 @@ def _sky(given: Mapping[str, Any], where: str) -> Machines:
         made.notes.append(f"workdir: {given['workdir']}: put {where} there; hostler packs its own folder")
     made.variables(given.get("envs"))
     made.variables(dict.fromkeys(_table(given, "secrets")))
-    asked = _table(given, "resources")
+    asked = _chosen(made, _table(given, "resources"))
     known = ("accelerators", "cpus", "memory", "use_spot", "disk_size", "cloud", "infra", "region", "zone")
-    made.left(asked, known, "resources.")
+    made.left(asked, (*known, "job_recovery"), "resources.")
+    _retries(made, asked.get("job_recovery"))
     infra = str(asked.get("infra") or asked.get("cloud") or "gcp").lower().split("/")
     if infra[0] not in _CLOUDS:
         made.notes.append(f"resources: {infra[0]} is not a platform of hostler's: the fleet is on Google's")
@@ -150,6 +154,37 @@ def _sky(given: Mapping[str, Any], where: str) -> Machines:
     _nodes(made, given.get("num_nodes"))
     made.script(str(given.get("run") or ""), str(given.get("setup") or ""))
     return made.machines("SkyPilot", given.get("name"))
+
+
+def _chosen(made: _Carried, asked: Mapping[str, Any]) -> Mapping[str, Any]:
+    """What is asked for, with the first of several alternatives that is on a platform of hostler's; GPUs are
+    those of all of them there."""
+    key = "any_of" if "any_of" in asked else "ordered"
+    offered = [one for one in asked.get(key) or [] if isinstance(one, Mapping)]
+    if not offered:
+        return asked
+    common = {name: value for name, value in asked.items() if name != key}
+    whole = [{**common, **one} for one in offered]
+    first = next((one for one in whole if _platform(one) in _CLOUDS), whole[0])
+    there = [one for one in whole if _platform(one) == _platform(first)]
+    gpus = [wish for one in there for wish in _wishes(one.get("accelerators"))]
+    same = {name: value for name, value in first.items() if name != "accelerators"}
+    for one in whole:
+        others = {name: value for name, value in one.items() if name != "accelerators"}
+        if others != same or one not in there:
+            said = ", ".join(f"{name}: {value}" for name, value in offered[whole.index(one)].items())
+            made.notes.append(f"resources.{key}: {said}: not carried over")
+    return {**same, "accelerators": list(dict.fromkeys(gpus))} if gpus else same
+
+
+def _platform(asked: Mapping[str, Any]) -> str:
+    return str(asked.get("infra") or asked.get("cloud") or "gcp").lower().split("/")[0]
+
+
+def _retries(made: _Carried, given: Any) -> None:
+    """How often a task that fails by itself is tried again; one that is preempted always is."""
+    count = _count(given.get("max_restarts_on_errors")) if isinstance(given, Mapping) else None
+    made.project |= {"retries": count} if count is not None else {}
 
 
 def _dstack(given: Mapping[str, Any], where: str) -> Machines:
@@ -396,11 +431,7 @@ def _value(value: Any) -> Any:
 
 def _accelerators(made: _Carried, given: Any) -> None:
     """`A100:4`, `{A100: 4}`, `[A100:1, L4:1]`; `:1` or `24GB` names no model."""
-    if given is None:
-        return
-    if isinstance(given, Mapping):
-        given = [f"{name}:{count}" for name, count in given.items()]
-    wishes = [str(one) for one in given] if isinstance(given, list) else [str(given)]
+    wishes = _wishes(given)
     matches = [re.fullmatch(r"([A-Za-z][\w-]*)?:?(\d+)?", wish) for wish in wishes]
     made.notes += [
         f"{one}: not carried over" for one, known in zip(wishes, matches, strict=True) if not known
@@ -413,6 +444,12 @@ def _accelerators(made: _Carried, given: Any) -> None:
         made.fleet["gpu"] = named[0] if len(named) == 1 else named
     elif named:
         made.notes.append(f"{named[0]}: pods are given any GPU: choose by `node_selector`")
+
+
+def _wishes(given: Any) -> list[str]:
+    if isinstance(given, Mapping):
+        return [f"{name}:{count}" for name, count in given.items()]
+    return [str(one) for one in given] if isinstance(given, list) else [] if given is None else [str(given)]
 
 
 def _nodes(made: _Carried, given: Any) -> None:

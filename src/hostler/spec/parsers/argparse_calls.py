@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 from hostler.spec.parsers.option import ONE_NUMBER, ONE_VALUE, Option
-from hostler.spec.parsers.sources import ScriptSource, functions, imported
+from hostler.spec.parsers.sources import ScriptSource, classes, functions, imported
 from hostler.spec.parsers.subcommands import left_out
 from hostler.spec.parsers.values import (
     UNKNOWN,
@@ -36,7 +36,7 @@ _GROUPS = ("ArgumentParser", "add_argument_group", "add_mutually_exclusive_group
 def options(found: Iterable[ScriptSource], words: Sequence[str] = ()) -> Iterator[Option]:
     """Options of every call; `words` of the command choose among sub-commands."""
     found = tuple(found)
-    known, others = functions(found), left_out(found, words)
+    known, others = {**functions(found), **_own_actions(found)}, left_out(found, words)
     defaults = _set_defaults(found, others)
     adding = {ADD, ADD_OF_OPTPARSE} if "optparse" in imported(found) else {ADD}
     for source in found:
@@ -52,6 +52,23 @@ def options(found: Iterable[ScriptSource], words: Sequence[str] = ()) -> Iterato
                 option = _option(call, names, inside, known)
                 if option:
                     yield _with_default(option, defaults.get(option.dest))
+
+
+def _own_actions(found: Iterable[ScriptSource]) -> dict[str, ast.ClassDef]:
+    """Classes that a script hands to `action=`."""
+    return {name: body for name, body in classes(found).items() if is_action(body)}
+
+
+def is_action(node: ast.AST) -> bool:
+    return isinstance(node, ast.ClassDef) and any(last_name(base).endswith("Action") for base in node.bases)
+
+
+def adds_to_earlier(action: ast.ClassDef) -> bool:
+    """Whether it looks at what the option was given before: then it may be given several times."""
+    of_argparse = any(last_name(base) in ("_AppendAction", "_ExtendAction") for base in action.bases)
+    return of_argparse or any(
+        last_name(call.func) in ("getattr", "vars") for call in calls(list(ast.walk(action)))
+    )
 
 
 def _turns(source: ScriptSource) -> dict[ast.Call, list[dict[str, object]]]:
@@ -190,9 +207,29 @@ def _declared(
     if word == "count":
         return _switch(bare, True, "count", None)
     nargs = constant(given.get("nargs"), source.names)
+    own = known.get(last_name(action))
+    if isinstance(own, ast.ClassDef) and nargs is not UNKNOWN:
+        return _by_own_action(bare, own, nargs, {**given, "type": action or own}, source, known)
     if word not in (None, "store", "append", "extend") or nargs is UNKNOWN:
         return bare
     return _valued(bare, word or "store", nargs, given, source, known)
+
+
+def _by_own_action(
+    bare: Option,
+    action: ast.ClassDef,
+    nargs: object,
+    given: Mapping[str, ast.AST],
+    source: ScriptSource,
+    known: Mapping[str, ast.AST],
+) -> Option:
+    """The option that a class of the script reads, as a `type=` would; it may do anything else besides."""
+    form = _valued(bare, "store", nargs, given, source, known).form
+    if form.true is None:
+        form = replace(form, booleans="")
+    if not form.lists and adds_to_earlier(action):
+        form = replace(form, lists="repeat")
+    return replace(bare, form=form)
 
 
 def _on_off(bare: Option) -> Option:

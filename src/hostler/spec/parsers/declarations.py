@@ -95,7 +95,7 @@ def may_repeat(command: Sequence[str], folder: Path) -> bool:
 
 def _is_sign_of_repeats(node: ast.AST) -> bool:
     if isinstance(node, ast.ClassDef):
-        return any(last_name(base).endswith("Action") for base in node.bases)
+        return argparse_calls.is_action(node) and argparse_calls.adds_to_earlier(node)
     if isinstance(node, ast.keyword):
         return node.arg == "multiple"
     return isinstance(node, ast.Constant) and node.value in ("append", "extend", "append_const")

@@ -6,6 +6,7 @@ which reads none, by options. Options of the user's come after these, and count.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from itertools import pairwise
 from pathlib import PurePath
@@ -14,6 +15,10 @@ from hostler.records.run.gang import GangStart
 from hostler.worker.gang.ranks import board
 
 TORCHRUN = ("torch.distributed.run", "torch.distributed.launch")
+SHELLS = ("bash", "sh", "zsh", "dash")
+IN_TEXT = re.compile(  # where a command of a shell's text begins
+    r"(?:^|[;&|\n(]|\bexec\s)\s*(?:\w+=\S*\s+)*(?:\S*/)?(?:torchrun\b|\S+\s+-m\s+torch\.distributed\.(?:run|launch)\b)"
+)
 CPU = {"--cpu", "--use_cpu"}
 KINDS = {  # options of `accelerate launch` that say how the processes train together
     *("--multi_gpu", "--tpu", "--use_deepspeed", "--use_fsdp", "--use_megatron_lm", "--config_file"),
@@ -26,9 +31,17 @@ def is_launcher(command: Sequence[str]) -> bool:
     starts one, as any other command."""
     if at := _accelerate(command):
         return not CPU & _options(command[at:])
+    if text := _shell_text(command):
+        return bool(IN_TEXT.search(text))
     return any(PurePath(word).name == "torchrun" for word in command[:3]) or any(
         flag == "-m" and module in TORCHRUN for flag, module in pairwise(command)
     )
+
+
+def _shell_text(command: Sequence[str]) -> str:
+    """The text that a command hands to a shell: that of `bash -c TEXT`; '' of any other command."""
+    is_shell = len(command) > 2 and PurePath(command[0]).name in SHELLS
+    return command[2] if is_shell and re.fullmatch(r"-[a-z]*c", command[1]) else ""
 
 
 def variables(go: GangStart, node: int, procs: int) -> dict[str, str]:

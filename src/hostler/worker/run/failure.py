@@ -105,6 +105,7 @@ REASON_LINES = 15  # how far from its end a log without a traceback is searched
 _USAGE = re.compile(r"^\s*usage: ", re.IGNORECASE)
 _USAGE_ERROR = re.compile(r"(?:.*: )?error: ", re.IGNORECASE)
 _OWN, _HINT = "hostler: ", "→ "  # how our own errors are printed, and what to do about them
+_NEEDS = re.compile(r" needs the package [\w.-]+$")  # an import that failed, in our own words
 _NOISE = (
     (re.compile(r"0x[0-9a-fA-F]+|\b[0-9a-f]{8,}\b"), "H"),
     (re.compile(r"(?<![\w.~-])(?:[\w.~-]*/)+[\w.-]*"), "P"),
@@ -212,6 +213,8 @@ def _failed(exit: Exit, tail: str, found: Traceback | None) -> str:
         return ERROR if _MOUNT.search(found.text) else IMPORT_ERROR
     if found is not None:
         return SYNTAX if found.name in SYNTAXES else ERROR
+    if any(line.startswith(_OWN) and _NEEDS.search(line) for line in _complaint(tail)):
+        return IMPORT_ERROR
     return USAGE if exit.code == 2 and usage_complaint(tail) else EXIT_CODE
 
 

@@ -140,3 +140,51 @@ def test_lines_of_a_job_script_mean_what_slurm_means(option: str, gpus: int | No
     assert made.project.get("resources", {}).get("gpus") == gpus
     assert made.project["fleets"]["cluster"] == {"backend": "slurm"}
     assert any(one.startswith(note) for one in made.notes) if note else not made.notes
+
+
+SKY_TORCHRUN = """MASTER=$(echo "$SKYPILOT_NODE_IPS" | head -n1)
+export NODES="$SKYPILOT_NUM_NODES"
+torchrun --nnodes=$NODES --nproc_per_node $SKYPILOT_NUM_GPUS_PER_NODE \\
+  --node-rank=${SKYPILOT_NODE_RANK} --master_addr="$MASTER" --master_port=8008 \\
+  train.py --lr 0.1
+"""
+
+
+def test_torchrun_of_another_platform_is_told_its_nodes_by_hostler() -> None:
+    made = tasks.read({"run": SKY_TORCHRUN, "num_nodes": 2, "setup": "pip install -r r.txt"}, "sky.yaml")
+    assert made.project["command"] == ["torchrun", "train.py", "--lr", "0.1"]
+    assert "setup" not in made.project and made.project["python"] == {"requirements": "r.txt"}
+    options = "--nnodes, --nproc_per_node, --node_rank, --master_addr, --master_port"
+    assert (
+        made.notes.count(f"torchrun {options}: not carried over: hostler tells it the nodes of the run") == 1
+    )
+    assert not any("SKYPILOT" in note for note in made.notes)
+
+
+def test_variable_of_a_platform_that_a_script_needs_is_named() -> None:
+    text = "N=$SKYPILOT_NUM_NODES\ntorchrun --nnodes=$N train.py --nodes $N\n"
+    made = tasks.read({"run": text, "num_nodes": 2}, "sky.yaml")
+    assert made.project["command"][2].endswith("torchrun train.py --nodes $N")
+    assert any(note.startswith("$SKYPILOT_NUM_NODES: not set here") for note in made.notes)
+    own = {"run": "torchrun --standalone --nproc_per_node=2 train.py", "resources": {}}
+    kept = tasks.read(own, "sky.yaml")
+    assert kept.project["command"] == ["torchrun", "--standalone", "--nproc_per_node=2", "train.py"]
+
+
+def test_alternatives_of_one_platform_are_any_of_their_gpus() -> None:
+    alternatives = [{"accelerators": "A100:8"}, {"accelerators": {"H100": 8}}]
+    resources = {"infra": "gcp", "use_spot": True, "any_of": alternatives}
+    made = tasks.read({"run": "python t.py", "resources": resources}, "sky.yaml")
+    [fleet] = made.project["fleets"].values()
+    assert fleet["gpu"] == ["A100:8", "H100:8"] and fleet["spot"] is True
+    assert not any("any_of" in note for note in made.notes)
+
+
+def test_alternative_of_another_platform_is_said() -> None:
+    ordered = [{"infra": "aws", "accelerators": "H100:8"}, {"infra": "gcp", "accelerators": "L4:1"}]
+    recovery = {"strategy": "FAILOVER", "max_restarts_on_errors": 3}
+    resources = {"ordered": ordered, "job_recovery": recovery}
+    made = tasks.read({"run": "python t.py", "resources": resources}, "sky.yaml")
+    [fleet] = made.project["fleets"].values()
+    assert fleet["gpu"] == "L4:1" and made.project["retries"] == 3
+    assert "resources.ordered: infra: aws, accelerators: H100:8: not carried over" in made.notes

@@ -164,11 +164,16 @@ def test_a_command_of_typer_has_options_of_its_own(tmp_path: Path, amp: bool) ->
     [
         ("p.add_argument('--' + 'x')", False),
         ("p.add_argument('--' + 'x', action='append')", True),
+        ("class A(argparse.Action):\n  def __call__(self, p, n, v, o): setattr(n, self.dest, v)", False),
+        ("class A(argparse.Action):\n  def __call__(self, p, n, v, o): getattr(n, 'x').append(v)", True),
         ("pass", True),  # a parser of somewhere else
     ],
 )
 def test_source_tells_whether_an_option_may_repeat(tmp_path: Path, body: str, is_so: bool) -> None:
-    write(tmp_path, train=f"import argparse\np = argparse.ArgumentParser()\n{body}\n")
+    declared = (
+        body if "add_argument" in body or body == "pass" else f"{body}\np.add_argument('--' + 'x', action=A)"
+    )
+    write(tmp_path, train=f"import argparse\np = argparse.ArgumentParser()\n{declared}\n")
     assert may_repeat(("python", "train.py"), tmp_path) is is_so
 
 
@@ -190,3 +195,38 @@ def test_options_of_a_loop_over_constants_are_read(tmp_path: Path, amp: bool) ->
     write(tmp_path, train=IN_LOOPS)
     found = got(tmp_path, {"amp": amp, "ema": not amp, "layers": ["3", "4"]})
     assert found == {"amp": amp, "ema": not amp, "layers": ["3", "4"], "tag": None}
+
+
+OWN_ACTIONS = """
+import argparse, json
+
+class Commas(argparse.Action):
+    def __call__(self, parser, given, text, option=None):
+        setattr(given, self.dest, [int(part) for part in text.split(",")])
+
+class Adds(argparse.Action):
+    def __call__(self, parser, given, value, option=None):
+        setattr(given, self.dest, [*(getattr(given, self.dest) or []), value])
+
+class Words(argparse.Action):
+    def __call__(self, parser, given, values, option=None):
+        setattr(given, self.dest, list(values))
+
+class Capital(argparse.Action):
+    def __call__(self, parser, given, text, option=None):
+        setattr(given, self.dest, {"True": True, "False": False}[text])
+
+p = argparse.ArgumentParser()
+p.add_argument("--layers", action=Commas)
+p.add_argument("--tag", action=Adds)
+p.add_argument("--words", action=Words, nargs="+")
+p.add_argument("--amp", action=Capital)
+print(json.dumps(vars(p.parse_args())))
+"""
+
+
+@pytest.mark.parametrize("amp", [True, False])
+def test_action_of_the_scripts_own_is_read_as_a_type(tmp_path: Path, amp: bool) -> None:
+    write(tmp_path, train=OWN_ACTIONS)
+    params = {"layers": [3, 4], "tag": ["a", "b"], "words": ["c", "d"], "amp": amp}
+    assert got(tmp_path, params) == params

@@ -88,6 +88,12 @@ def is_alive(pid: int, start: str) -> bool:
     return bool(start) and start_of(pid) == start
 
 
+def is_leaving(pid: int, start: str) -> bool:
+    """Whether that process is gone, or only frees its memory: it shows no command any more."""
+    process_row = row(pid)
+    return process_row is None or process_row.start != start or not process_row.alive or process_row.exits
+
+
 def runs(pid: int, words: Sequence[str]) -> bool:
     """Whether the command line of a process ends with these words: a shim may have put others before them."""
     if not _has_proc():
@@ -186,7 +192,7 @@ def _command_line(pid: int) -> bytes:
             line = (PROC / str(pid) / "cmdline").read_bytes()
         except OSError:
             return b""
-        if line or not start_of(pid) or time.monotonic() > until:
+        if line or is_leaving(pid, start_of(pid)) or time.monotonic() > until:
             return line
         time.sleep(0.001)
 

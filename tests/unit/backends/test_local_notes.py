@@ -7,7 +7,8 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -79,6 +80,26 @@ def test_process_whose_note_does_not_fit_is_left_and_named(
     [worker] = LocalBackend().stop(FLEET, now=True)
     assert not worker.alive and reason in worker.detail and f"rm {note}" in worker.detail
     assert ours.poll() is None and note.exists()
+
+
+@pytest.mark.parametrize("leaves", ["gone", "frees its memory"])
+def test_worker_that_leaves_while_its_note_is_read_is_gone(
+    common: Path, ours: subprocess.Popen[bytes], monkeypatch: pytest.MonkeyPatch, leaves: str
+) -> None:
+    note, known = keep(note_of(ours)), proctable.row(ours.pid)
+    assert known is not None
+
+    def shows_none(pid: int, words: Sequence[str]) -> bool:
+        if leaves == "gone":
+            ours.kill()
+            ours.wait()
+        else:
+            monkeypatch.setattr(proctable, "row", lambda pid: replace(known, exits=True))
+        return False
+
+    monkeypatch.setattr(proctable, "runs", shows_none)
+    assert LocalBackend().stop(FLEET, now=True) == []
+    assert not note.exists()
 
 
 def test_note_of_another_start_time_kills_nothing(common: Path, ours: subprocess.Popen[bytes]) -> None:

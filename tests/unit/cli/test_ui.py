@@ -37,7 +37,7 @@ class Web:
     def ask(
         self, path: str, method: str = "GET", body: Any = None, **headers: str
     ) -> tuple[int, dict[str, str], bytes]:
-        made = http.client.HTTPConnection("127.0.0.1", self.address.port, timeout=30)
+        made = http.client.HTTPConnection("127.0.0.1", self.address.port, timeout=120)
         usual = {"Host": self.address.netloc, "Authorization": f"Bearer {self.token}"}
         named = usual | {name.replace("_", "-"): value for name, value in headers.items()}
         data = body if body is None or isinstance(body, bytes) else json.dumps(body)

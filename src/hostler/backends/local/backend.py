@@ -137,6 +137,8 @@ def _info(path: Path) -> WorkerInfo:
         doubt = ""
     elif proctable.runs(pid, words[1:]):
         return WorkerInfo(str(pid), env.host(), True, str(record.get("log", "")))
+    elif proctable.is_leaving(pid, start):
+        doubt = ""
     else:
         doubt = "names another command than it runs"
     why = f"left alone, as its note {doubt}: kill {pid} if it is a worker, then rm {path}" if doubt else ""

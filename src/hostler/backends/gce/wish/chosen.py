@@ -159,6 +159,7 @@ def price(fleet: Fleet, workers: int) -> FleetPrice:
             )
             for candidate in found
         ),
+        mixed=bool(fleet.options.get("mix")),
         left_out=tuple(left_out(candidates(fleet))),
         measured=_measured(fleet, found),
     )
@@ -169,7 +170,9 @@ def at_price(fleet: Fleet, own: FleetPrice) -> FleetPrice:
     known = price(fleet, own.workers)
     each = own.worker or 0.0
     offers = tuple(replace(offer, price=each) for offer in known.offers)
-    return replace(own, spot=known.spot, offers=offers, left_out=known.left_out, measured=known.measured)
+    known = replace(known, offers=offers)
+    told = ("spot", "offers", "mixed", "left_out", "measured")
+    return replace(own, **{name: getattr(known, name) for name in told})
 
 
 def _measured(fleet: Fleet, found: Sequence[Candidate]) -> str:

@@ -277,14 +277,15 @@ def parse(lines: Iterable[str], path: Path) -> PriceTable:
             if words[0] == "date":
                 written = words[1]
             elif words[0] == "machine":
-                vcpus, memory = float(words[2]), float(words[3])
+                vcpus, memory = _amount(words[2]), _amount(words[3])
                 machines[words[1]] = Kind(words[1], vcpus, memory, _rates(words[4:]))
             elif words[0] == "gpu":
                 gpus[words[1]] = Kind(words[1], rates=_rates(words[2:]))
             else:
                 raise ValueError(f"{words[0]!r} is neither machine, gpu nor date")
         except (ValueError, IndexError) as error:
-            raise UsageError(f"{path}:{n}: {error}", hint=_form(path)) from None
+            said = str(error) if isinstance(error, ValueError) else "the line is cut short"
+            raise UsageError(f"{path}:{n}: {said}", hint=_form(path)) from None
     return PriceTable(written, machines, gpus)
 
 
@@ -296,15 +297,32 @@ def _form(path: Path) -> str:
 def _rates(words: Iterable[str]) -> dict[str, RegionPrice]:
     prices = {}
     for word in words:
-        region, zones, on_demand, spot = word.split(":")
-        prices[region] = RegionPrice(zones, _price(on_demand), _price(spot))
+        parts = word.split(":")
+        if len(parts) != 4:
+            raise ValueError(f"{word!r} is not REGION:ZONES:ON_DEMAND:SPOT")
+        prices[parts[0]] = RegionPrice(parts[1], _price(parts[2]), _price(parts[3]))
     return prices
+
+
+def _amount(text: str) -> float:
+    """CPUs or GiB of a machine."""
+    value = _number(text)
+    if not 0 < value < float("inf"):
+        raise ValueError(f"{text} is not an amount of CPUs or memory")
+    return value
 
 
 def _price(text: str) -> float | None:
     if text == "-":
         return None
-    value = float(text)
+    value = _number(text)
     if not 0 <= value < float("inf"):
         raise ValueError(f"{text} is not a price")
     return value
+
+
+def _number(text: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        raise ValueError(f"{text!r} is not a number") from None

@@ -265,6 +265,15 @@ def test_mixed_fleet_has_about_as_many_of_each_machine() -> None:
     assert [made.machine_of(group) for group in mixed(1).groups] == ["g2-standard-8"]
 
 
+@pytest.mark.parametrize(
+    ("workers", "said"),
+    [(1, ["`mix` has 2 machines for 1 worker: a2-highgpu-1g only where others are out"]), (2, [])],
+)
+def test_machine_of_a_mix_without_a_worker_is_said(workers: int, said: list[str]) -> None:
+    options = {"zones": ("us",), "gpu": ("L4:1", "A100:1"), "mix": True}
+    assert chosen.warnings(Fleet("burst", "gce", workers=workers, options=options)) == said
+
+
 @pytest.mark.parametrize("given", [{"gpu": ("L4:1",)}, {"gpu": "L4:1"}, {"gpu": None}])
 def test_mix_of_one_machine_is_refused(given: dict[str, object]) -> None:
     with pytest.raises(UsageError, match="nothing to mix"):

@@ -162,6 +162,15 @@ def test_wish_that_nothing_fits_names_the_nearest(asked: dict[str, Any], hint: s
     assert hint in met.value.hint and "\n" not in str(met.value), met.value.hint
 
 
+@pytest.mark.parametrize("gpu", ["L4:1", "T4:1"])
+def test_gpu_without_a_price_is_never_had_for_nothing(gpu: str) -> None:
+    own = prices.load(prices.OWN)
+    cut = replace(own, gpus={name: kind for name, kind in own.gpus.items() if name != gpu.partition(":")[0]})
+    found = choose(wish_of({"zones": ("us",), "gpu": (gpu, "P100:1")}), cut)
+    assert found.found and {one.gpu for one in found.found} == {"P100"}
+    assert any(f"the price of {gpu.partition(':')[0]} is not known" in one.why for one in found.left_out)
+
+
 def test_quota_that_is_used_up_leaves_its_region_out() -> None:
     told = [
         {"name": "us-east4", "zones": ["x/zones/us-east4-a", "x/zones/us-east4-c"], "quotas": [

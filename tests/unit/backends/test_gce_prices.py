@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -58,6 +59,12 @@ def test_a_vm_costs_its_machine_its_gpus_and_its_disk() -> None:
 
 def test_a_machine_that_comes_with_gpus_costs_them() -> None:
     assert of(machine="g2-standard-24", spot=False).worker == pytest.approx(1.0 + 2 * 0.6)
+
+
+def test_machine_is_not_priced_without_its_own_gpu() -> None:
+    cut = replace(TABLE, gpus={"T4": TABLE.gpus["T4"]})
+    with pytest.raises(UsageError, match="g2-standard-24's GPU, L4, is not known"):
+        prices.by_table(Fleet("burst", "gce", options={"machine": "g2-standard-24"}), 1, cut)
 
 
 def test_cap_counts_with_the_dearest_zone_and_provisioning_model() -> None:

@@ -198,7 +198,14 @@ def _gpus(fleet: Fleet, table: PriceTable) -> tuple[Kind | None, float]:
     asked = fleet.options.get("gpu")
     if not asked:
         name, count = own_gpus(str(fleet.options["machine"]))
-        return (table.gpus[name], count) if name in table.gpus else (None, 0.0)
+        if not name:
+            return None, 0.0
+        if name not in table.gpus:
+            raise UsageError(
+                f"fleet {fleet.name}: the price of {fleet.options['machine']}'s GPU, {name}, is not known",
+                hint="`price:` of one worker for an hour in the fleet",
+            )
+        return table.gpus[name], count
     given, _, number = str(asked).partition(":")
     name = re.sub(r"^(nvidia-)?(tesla-)?", "", given.lower()).upper()
     if name not in table.gpus:

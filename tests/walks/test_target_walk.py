@@ -15,6 +15,32 @@ PACE = Pace(operation=0.2, provision=0.2, boot=0.05, soft_off=6, shutdown=8, loo
 RUNS, STEPS, BY = 12, 30, 400.0
 
 
+@pytest.mark.timeout(600)
+def test_sweep_is_done_by_its_moment_on_the_cheaper_fleet(tmp_path: Path) -> None:
+    """The small dose of what follows, and of the random worlds: a moment that leaves room."""
+    with cloud(tmp_path, scale=1, pace=PACE) as world:
+        common = {"backend": "gce", "project": world.gce.project, "zones": ["us-central1-a"], "workers": 3}
+        fleets = {
+            name: {**common, "machine": machine, "price": price}
+            for name, machine, price in (("burst", "e2-standard-4", 6.0), ("tau", "n2-standard-4", 9.0))
+        }
+        project = {"name": "cifar", "store": "gs://runs/cifar", "checkpoint": {"every": "1s"}}
+        world.write("hostler.yaml", json.dumps({**project, "fleets": fleets}))
+        world.env |= {"HOSTLER_CAP_MARGIN": "20", "HOSTLER_REPORT": "240", "HOSTLER_LEASE": "10"}
+        world.sweep_file(4, steps=20, nap=0.5)
+        due = time.monotonic() + 300
+        wish = ("--by", "300s", "--under", "3", "--run-time", "10s", "--preempt", "50%/10m")
+        told = world.run("sweep", "-y", "grid.yaml", "--on", "burst,tau", *wish, timeout=120)
+        assert told.code == 0 and " of burst" in told.err and "done by" in told.err, told.err
+        eventually(lambda: world.states().get("running", 0) > 0, 200)
+        world.gce.preempt(world.gce.names()[0], notice=False)
+        eventually(lambda: world.states() == {"done": 4}, due - time.monotonic())
+        world.until_gone(120)
+        assert world.weights(4) == {n: weights(n, 20) for n in range(4)}
+        assert {one.type for one in world.gce.usage() if one.kind == "machine"} == {"e2-standard-4"}
+        assert len(world.gce.trace().losses) == 1 and world.gce.bill(lambda usage: 6.0).total <= 3
+
+
 @pytest.mark.soak
 @pytest.mark.timeout(900)
 def test_late_sweep_is_in_time_within_its_money_though_preempted(tmp_path: Path) -> None:

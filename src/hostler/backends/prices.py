@@ -40,6 +40,7 @@ class FleetPrice:
     offers: tuple[
         PriceOffer, ...
     ] = ()  # in the order in which they are asked for, where they are chosen by price
+    mixed: bool = False  # some of each machine are asked for at once
     left_out: tuple[str, ...] = ()  # and why
     measured: str = ""  # what the same work costs on these machines, where scouts measured it
     days: int | None = None  # since the table was written that it was taken from

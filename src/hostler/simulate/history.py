@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
 
 from hostler.frozen import dataclass
@@ -29,6 +30,7 @@ from hostler.store import Store
 IDLE = 60.0  # seconds: a longer gap between two runs of a worker was no work of its own
 OVERLAP = 1.0  # seconds: the next run may begin while the end of one is still being written
 READ = 50  # logs of runs that took several attempts
+AT_ONCE = 16  # of these logs
 LEAST = 3600.0  # machine seconds that a rate needs behind it
 
 
@@ -64,9 +66,18 @@ def of_runs(store: Store, names: Iterable[str]) -> Known:
     found = rows(store, there, touched=True) if there else []
     again = sorted((row for row in found if row.attempt > 1), key=lambda row: row.ended or math.inf)
     unread, read = again[:-READ], again[-READ:]
-    tried = [one for row in read for one in tries(RunLog(store, row.key).read_on().entries)]
-    took, between = lengths(found), gaps(found, tried, max((row.ended or 0.0 for row in unread), default=0.0))
+    since = max((row.ended or 0.0 for row in unread), default=0.0)
+    took, between = lengths(found), gaps(found, _attempts(store, read), since)
     return Known(VaryingSeconds(took) if took else None, VaryingSeconds(between) if between else None)
+
+
+def _attempts(store: Store, found: Sequence[Row]) -> list[Try]:
+    """All attempts of these runs. A log is read entry by entry, and a bucket is far away: many at a time."""
+    if not found:
+        return []
+    with ThreadPoolExecutor(AT_ONCE) as pool:
+        logs = list(pool.map(lambda row: RunLog(store, row.key).read_on().entries, found))
+    return [one for entries in logs for one in tries(entries)]
 
 
 def lengths(found: Sequence[Row]) -> tuple[float, ...]:

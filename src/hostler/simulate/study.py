@@ -231,8 +231,8 @@ def _sweep(job: Job, runs: int, wishes: StudyOptions, known: Known) -> tuple[Sim
     if length is None or length.longest <= 0:
         raise UsageError(
             f"the duration of a run of {job.name} is unknown: none has ended in this store yet",
-            hint="give --run-time 40m (or 30m-1h), or --like SWEEP whose runs take as long; "
-            "hostler scout measures one on a fleet",
+            hint="give --run-time 40m (or 30m-1h); hostler scout measures it on a fleet; hostler simulate "
+            "also takes --like SWEEP, whose runs take as long",
         )
     if gap is None:
         notes.append(f"assumed: {fleets.GAP} between two runs of a worker")

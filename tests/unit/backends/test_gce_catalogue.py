@@ -81,6 +81,15 @@ def test_machine_costs_its_cores_and_memory_where_both_are_sold() -> None:
     assert made.gpus["T4"].rates == {"us-west1": RegionPrice("b", 3.0, None)}
 
 
+def test_machine_whose_gpu_is_not_sold_is_left_out() -> None:
+    """It would cost its cores alone: a cap would let it run for days."""
+    own = prices.load(prices.OWN)
+    named = [body for body in EMULATED.skus() if catalogue.part_of(body) != ("gpu", "L4")]
+    made = catalogue.table(catalogue.rates(named), own, TODAY)
+    assert "L4" not in made.gpus and not any(name.startswith("g2-") for name in made.machines)
+    assert "a2-highgpu-1g" in made.machines and "n2-standard-8" in made.machines
+
+
 costs = st.none() | st.floats(min_value=0, max_value=1000).map(lambda cost: round(cost, 5))
 places = st.dictionaries(
     st.sampled_from(["us-east1", "eu-x1"]), st.builds(RegionPrice, st.just("ab"), costs, costs), min_size=1

@@ -162,6 +162,15 @@ def test_wish_that_nothing_fits_names_the_nearest(asked: dict[str, Any], hint: s
     assert hint in met.value.hint and "\n" not in str(met.value), met.value.hint
 
 
+@pytest.mark.parametrize("gpu", ["L4:1", "T4:1"])
+def test_gpu_without_a_price_is_never_had_for_nothing(gpu: str) -> None:
+    own = prices.load(prices.OWN)
+    cut = replace(own, gpus={name: kind for name, kind in own.gpus.items() if name != gpu.partition(":")[0]})
+    found = choose(wish_of({"zones": ("us",), "gpu": (gpu, "P100:1")}), cut)
+    assert found.found and {one.gpu for one in found.found} == {"P100"}
+    assert any(f"the price of {gpu.partition(':')[0]} is not known" in one.why for one in found.left_out)
+
+
 def test_quota_that_is_used_up_leaves_its_region_out() -> None:
     told = [
         {"name": "us-east4", "zones": ["x/zones/us-east4-a", "x/zones/us-east4-c"], "quotas": [
@@ -263,6 +272,15 @@ def test_mixed_fleet_has_about_as_many_of_each_machine() -> None:
         "2 × a2-highgpu-1g",
     ]
     assert [made.machine_of(group) for group in mixed(1).groups] == ["g2-standard-8"]
+
+
+@pytest.mark.parametrize(
+    ("workers", "said"),
+    [(1, ["`mix` has 2 machines for 1 worker: a2-highgpu-1g only where others are out"]), (2, [])],
+)
+def test_machine_of_a_mix_without_a_worker_is_said(workers: int, said: list[str]) -> None:
+    options = {"zones": ("us",), "gpu": ("L4:1", "A100:1"), "mix": True}
+    assert chosen.warnings(Fleet("burst", "gce", workers=workers, options=options)) == said
 
 
 @pytest.mark.parametrize("given", [{"gpu": ("L4:1",)}, {"gpu": "L4:1"}, {"gpu": None}])

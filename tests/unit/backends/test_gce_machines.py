@@ -70,7 +70,9 @@ def test_machines_of_a_wish_are_shown_at_its_own_price() -> None:
     assert {one.price for one in found.offers} == {0.4} and found.left_out == known.left_out
     assert max(one.gpu_memory for one in found.offers) > 30e9  # a run may outgrow its GPU there, too
     fixed = Fleet("burst", "gce", 2, price=0.4, options={"machine": "n2-standard-4"})
-    assert tariff.price(fixed, 2).offers == ()
+    assert tariff.price(fixed, 2).offers == () and not found.mixed
+    both = replace(CHEAP, options={**CHEAP.options, "mix": True})
+    assert tariff.price(both, 2).mixed and tariff.price(replace(both, price=0.4), 2).mixed
 
 
 @pytest.mark.parametrize("work", ["a run", "1000 steps"])

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -57,6 +59,12 @@ def test_a_vm_costs_its_machine_its_gpus_and_its_disk() -> None:
 
 def test_a_machine_that_comes_with_gpus_costs_them() -> None:
     assert of(machine="g2-standard-24", spot=False).worker == pytest.approx(1.0 + 2 * 0.6)
+
+
+def test_machine_is_not_priced_without_its_own_gpu() -> None:
+    cut = replace(TABLE, gpus={"T4": TABLE.gpus["T4"]})
+    with pytest.raises(UsageError, match="g2-standard-24's GPU, L4, is not known"):
+        prices.by_table(Fleet("burst", "gce", options={"machine": "g2-standard-24"}), 1, cut)
 
 
 def test_cap_counts_with_the_dearest_zone_and_provisioning_model() -> None:
@@ -126,12 +134,22 @@ def test_shipped_table_has_a_price_for_every_machine_it_names() -> None:
 
 
 @pytest.mark.parametrize(
-    "line", ["machine x", "machine x 4 16 us:a:-1:0", "gpu T4 us:a:nan:1", "motor y", "gpu T4 us:a:1"]
+    ("line", "said"),
+    [
+        ("machine x", "the line is cut short"),
+        ("machine x 4 16 us:a:-1:0", "-1 is not a price"),
+        ("gpu T4 us:a:nan:1", "nan is not a price"),
+        ("gpu T4 us:a:x:1", "'x' is not a number"),
+        ("motor y", "'motor' is neither machine, gpu nor date"),
+        ("gpu T4 us:a:1", "'us:a:1' is not REGION:ZONES:ON_DEMAND:SPOT"),
+        ("machine x 0 16 us:a:1:0", "0 is not an amount"),  # of which a machine of one's own would be a part
+        ("machine x 4 inf us:a:1:0", "inf is not an amount"),
+    ],
 )
-def test_own_table_with_a_mistake_is_refused_with_its_line(tmp_path: Path, line: str) -> None:
+def test_own_table_with_a_mistake_is_refused_with_its_line(tmp_path: Path, line: str, said: str) -> None:
     path = tmp_path / "prices.txt"
     path.write_text(f"date 2026-01-01\n{line}\n")
-    with pytest.raises(UsageError, match=r"prices\.txt:2"):
+    with pytest.raises(UsageError, match=rf"prices\.txt:2: {re.escape(said)}"):
         prices.load(path)
 
 

@@ -8,10 +8,12 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
-from hostler.cli.look import status
+from hostler.cli import here
+from hostler.cli.look import cost_explained, status
 from hostler.cli.main import declared
 from hostler.records.launch import launches, ledger
 from hostler.records.launch.launches import Generation, Stay
+from hostler.records.launch.settlement import Spend
 from hostler.records.run import heartbeats
 from hostler.records.run.log import RunKey, RunLog
 from hostler.records.sweep import sweeps
@@ -93,8 +95,18 @@ def test_launch_of_absurd_size_is_not_simulated(
         "command: x\nfleets: {big: {backend: local, workers: 2, price: 1}}\n"
     )
     monkeypatch.chdir(tmp_path)
+    here.project.cache_clear()  # another test's, in this process
     launches.begin(store, Generation("big", 1, "big", workers, 1.0, sweeps=("s",)))
     launches.note(store, "big", 1, Stay("w", 1000, over=True, final=True))
     answer = CliRunner().invoke(declared("cost"), ["--store", str(store.url), "--explain"])
     assert answer.exit_code == 0, answer.exception
+    here.project.cache_clear()
     assert f"big/1: nothing is simulated: {workers:,} workers" in answer.stderr
+
+
+def test_launch_that_cost_nothing_is_given_no_advice(store: FolderStore) -> None:
+    said: list[str] = []
+    none = Spend(Generation("big", 1, "big", 2, 1.0), 0.0, 0.0, over=True)
+    lab = Spend(Generation("lab", 1, "lab", 1, 3.6), 1.0, 0.3, over=True)
+    assert cost_explained.advice(store, [none, lab], said.append) == {}
+    assert [line.partition(":")[0] for line in said] == ["lab/1"]  # whose fleet no file here knows

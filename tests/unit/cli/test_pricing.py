@@ -48,6 +48,9 @@ def test_offers_are_shown_in_order_with_those_left_out() -> None:
     assert price.usual == 0.1
     said = pricing.as_json(Outlay(Asked(Fleet("burst", "gce"), price, ())))
     assert said["offers"][0]["machine"] == "n2-standard-1" and said["left_out"]
+    assert lines[0].endswith("; the first that is there")
+    both = Outlay(Asked(Fleet("burst", "gce"), replace(price, mixed=True), ()))
+    assert next(pricing.lines(both)).endswith("; some of each machine")
 
 
 @pytest.mark.parametrize(("days", "said"), [(None, False), (90, False), (91, True)])

@@ -17,10 +17,15 @@ from hostler.fleet.launcher import Launcher, sweep_launcher
 from hostler.fleet.scouting import ScoutCandidate
 from hostler.records.sweep import measured_rates
 from hostler.records.sweep.measured_rates import MeasuredRate, Speed
+from hostler.settings import Timing
+from hostler.simulate.study import StudyOptions
 from hostler.spec.job import Job
 from hostler.spec.names import slug
 from hostler.spec.project import Project
 from hostler.store import open_store
+from typed_world import Type, typed
+
+__all__ = ["typed"]
 
 JOB = Job("grid", ("python", "train.py"))
 WISH = """
@@ -52,6 +57,35 @@ def test_candidate_without_the_money_is_said_once(tmp_path: Path, capsys: pytest
     assert one.over and one.problem.startswith("max_cost 0.01 is less than")
     [line] = capsys.readouterr().err.splitlines()
     assert line.startswith("  lab is left out: max_cost 0.01")
+
+
+@pytest.mark.parametrize(
+    ("rate", "said"),
+    [
+        ("200%/h", "a rate of 200%/h"),
+        ("bla", "'bla' is not a rate"),
+        ("tau=5%/h", "'tau' is not a simulated"),
+    ],
+)
+def test_bad_rate_of_preemption_is_said_before_anything_starts(
+    typed: Type, tmp_path: Path, rate: str, said: str
+) -> None:
+    (tmp_path / "hostler.yaml").write_text(PROJECT)
+    (tmp_path / "grid.yaml").write_text("name: grid\nparameters: {lr: [1, 2]}\n")
+    done = typed("scout", "grid.yaml", "--on", "lab", "--preempt", rate, "-y")
+    assert done.code == 2 and said in done.err and len(done.err.splitlines()) == 2, done
+    assert "named 'grid'" in typed("status", "grid").err  # nothing was submitted
+
+
+def test_rate_of_a_fleet_that_did_not_start_does_not_matter(tmp_path: Path) -> None:
+    (tmp_path / "hostler.yaml").write_text(PROJECT.replace("}}", "}, tau: {backend: local, price: 1}}"))
+    project, store = load_project(tmp_path / "hostler.yaml"), open_store(str(tmp_path / "store"))
+    launchers = [sweep_launcher(project, store.url, name, None) for name in ("lab", "tau")]
+    known = MeasuredRate("lab", 2.0, steps=100, price=3.0)
+    measured_rates.write(store, "grid", known)
+    options = StudyOptions(preempt=("1%/h", "tau=20%/h", "lab=5%/h"), seeds=2)
+    found, notes = scout.simulated(store, JOB, launchers, {"lab": known}, 2, options, Timing())
+    assert set(found) == {"lab"} and found["lab"].finishes, notes
 
 
 def test_this_machine_is_found_by_the_name_that_on_takes(tmp_path: Path) -> None:

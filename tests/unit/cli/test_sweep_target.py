@@ -171,3 +171,17 @@ def test_deadline_a_minute_ago_has_passed() -> None:
 def test_moment_of_another_zone_is_shown_by_this_clock() -> None:
     wish = wishes.sweep_target("2026-11-18 20:00 UTC", None, now=NOW.astimezone(timezone(timedelta(hours=2))))
     assert wish is not None and wish.words == "by Wed 22:00"
+
+
+@pytest.mark.parametrize(
+    ("by", "words"),
+    [
+        ("6h", "by Wed 20:30"),
+        ("5d", "by Mon 14:30"),
+        ("7d", "by Wed 25 Nov 14:30"),  # as today: which Wednesday?
+        ("90d", "by Tue 16 Feb 2027 14:30"),
+    ],
+)
+def test_moment_beyond_the_week_has_its_date(by: str, words: str) -> None:
+    wish = wishes.sweep_target(by, None, now=NOW)
+    assert wish is not None and wish.words == words

@@ -62,6 +62,19 @@ def test_rate_is_right_though_steps_vary() -> None:
     assert found is not None and found.rate == pytest.approx(1.0, rel=0.1)
 
 
+def test_output_that_is_read_in_batches_makes_the_same_rate() -> None:
+    """A worker on a busy machine reads several lines at once, and all of them have the time of that look."""
+    for seed in range(50):
+        chance, now, step, seen = random.Random(seed), 0.0, 0, list[tuple[float, int]]()
+        while now < 12:
+            now += chance.uniform(0.1, 2.0)
+            printed = int(now * 4.0)
+            seen += [(now, n) for n in range(step + 1, printed + 1)]
+            step = printed
+        found = speed(seen, began=0.0)
+        assert found is not None and found.rate == pytest.approx(4.0, rel=0.15), (seed, found)
+
+
 def test_cost_of_a_run_counts_warm_up_and_shared_machines() -> None:
     one = MeasuredRate("burst", rate=2.0, warm=100.0, steps=1000, seats=2, price=3.6)
     assert one.seconds == 600 and one.per_run == pytest.approx(0.3) and one.per_step == pytest.approx(0.00025)

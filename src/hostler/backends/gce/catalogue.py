@@ -130,10 +130,12 @@ def table(found: Rates, known: PriceTable, today: date) -> PriceTable:
     """The machine types, GPUs and zones that are known, at these rates. Pure."""
     machines = {name: _machine(kind, found) for name, kind in known.machines.items()}
     gpus = {name: _card(kind, found) for name, kind in known.gpus.items()}
+    sold = {name: kind for name, kind in gpus.items() if kind.rates}
+    whole = {"", *sold}  # a machine whose GPU is not sold would cost its cores alone
     return PriceTable(
         today.isoformat(),
-        {name: kind for name, kind in machines.items() if kind.rates},
-        {name: kind for name, kind in gpus.items() if kind.rates},
+        {name: kind for name, kind in machines.items() if kind.rates and prices.own_gpus(name)[0] in whole},
+        sold,
     )
 
 

@@ -198,7 +198,14 @@ def _gpus(fleet: Fleet, table: PriceTable) -> tuple[Kind | None, float]:
     asked = fleet.options.get("gpu")
     if not asked:
         name, count = own_gpus(str(fleet.options["machine"]))
-        return (table.gpus[name], count) if name in table.gpus else (None, 0.0)
+        if not name:
+            return None, 0.0
+        if name not in table.gpus:
+            raise UsageError(
+                f"fleet {fleet.name}: the price of {fleet.options['machine']}'s GPU, {name}, is not known",
+                hint="`price:` of one worker for an hour in the fleet",
+            )
+        return table.gpus[name], count
     given, _, number = str(asked).partition(":")
     name = re.sub(r"^(nvidia-)?(tesla-)?", "", given.lower()).upper()
     if name not in table.gpus:
@@ -277,14 +284,15 @@ def parse(lines: Iterable[str], path: Path) -> PriceTable:
             if words[0] == "date":
                 written = words[1]
             elif words[0] == "machine":
-                vcpus, memory = float(words[2]), float(words[3])
+                vcpus, memory = _amount(words[2]), _amount(words[3])
                 machines[words[1]] = Kind(words[1], vcpus, memory, _rates(words[4:]))
             elif words[0] == "gpu":
                 gpus[words[1]] = Kind(words[1], rates=_rates(words[2:]))
             else:
                 raise ValueError(f"{words[0]!r} is neither machine, gpu nor date")
         except (ValueError, IndexError) as error:
-            raise UsageError(f"{path}:{n}: {error}", hint=_form(path)) from None
+            said = str(error) if isinstance(error, ValueError) else "the line is cut short"
+            raise UsageError(f"{path}:{n}: {said}", hint=_form(path)) from None
     return PriceTable(written, machines, gpus)
 
 
@@ -296,15 +304,32 @@ def _form(path: Path) -> str:
 def _rates(words: Iterable[str]) -> dict[str, RegionPrice]:
     prices = {}
     for word in words:
-        region, zones, on_demand, spot = word.split(":")
-        prices[region] = RegionPrice(zones, _price(on_demand), _price(spot))
+        parts = word.split(":")
+        if len(parts) != 4:
+            raise ValueError(f"{word!r} is not REGION:ZONES:ON_DEMAND:SPOT")
+        prices[parts[0]] = RegionPrice(parts[1], _price(parts[2]), _price(parts[3]))
     return prices
+
+
+def _amount(text: str) -> float:
+    """CPUs or GiB of a machine."""
+    value = _number(text)
+    if not 0 < value < float("inf"):
+        raise ValueError(f"{text} is not an amount of CPUs or memory")
+    return value
 
 
 def _price(text: str) -> float | None:
     if text == "-":
         return None
-    value = float(text)
+    value = _number(text)
     if not 0 <= value < float("inf"):
         raise ValueError(f"{text} is not a price")
     return value
+
+
+def _number(text: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        raise ValueError(f"{text!r} is not a number") from None

@@ -83,11 +83,12 @@ def _lives(
 
 
 def advice(store: Store, found: Sequence[Spend], say: Callable[[str], None]) -> dict[str, list[Saving]]:
-    """Launch → the changes that would have saved most, simulated; none where too little is known of it."""
+    """Launch → the changes that would have saved most, simulated; none where too little is known of it, or it
+    cost nothing."""
     result: dict[str, list[Saving]] = {}
     for spend in found:
         generation = spend.generation
-        if not generation.by_hand and generation.price:
+        if not generation.by_hand and generation.price and spend.cost:
             try:
                 result[generation.name] = _advice(store, generation, spend.cost)
             except HostlerError as error:

@@ -134,7 +134,8 @@ def _table(price: FleetPrice, name: str) -> Iterator[str]:
 
 def _offers(price: FleetPrice, name: str) -> Iterator[str]:
     """Machines in the order in which they are asked for, and what was left out."""
-    yield f"  {name}: an hour of one worker (of all {price.workers}), disk included; the first that is there"
+    order = "some of each machine" if price.mixed else "the first that is there"
+    yield f"  {name}: an hour of one worker (of all {price.workers}), disk included; {order}"
     shown = price.offers[:ZONES]
     wide, far = max(len(offer.machine) for offer in shown), max(len(offer.where) for offer in shown)
     for price_offer in shown:

@@ -36,6 +36,7 @@ from hostler.records.sweep import measured_rates, sweeps
 from hostler.records.sweep.measured_rates import MeasuredRate, planned_steps
 from hostler.simulate import outcome, times
 from hostler.simulate.outcome import SimulationSummary
+from hostler.simulate.rates import named_rates
 from hostler.simulate.study import StudyOptions, study
 from hostler.spec.job import Job
 from hostler.spec.units import counted, show_duration, show_money
@@ -90,6 +91,8 @@ def command(
     _check(outlook.open, job, names)
     wishes = _wishes(named, store, outlook.open or MACHINES * len(named))
     launchers = [each for one in wishes for each in one.machines]
+    rates = list(_told_apart(preempt, wishes))
+    named_rates(rates, [each.fleet.name for each in launchers])  # before anything is paid
     tried = [_candidate(one, store, job, seconds) for one in launchers]
     able = [on_name(one.name) for one in tried if not one.over]
     if not able:
@@ -103,7 +106,7 @@ def command(
     steps = steps or mean_steps(sweeps.load(store, job.name) if job.search else done.job)
     learned = {one.name: _learn(store, done.job, one, steps) for one in tried if one.speed}
     wide = _learn_wishes(store, done.job, wishes, learned)
-    options = StudyOptions(preempt=tuple(_told_apart(preempt, wishes)))
+    options = StudyOptions(preempt=tuple(rates))
     timing = projects.agreed(store, projects.timing_of(url))
     swept, notes = simulated(store, done.job, launchers, learned, outlook.open, options, timing)
     notes = (*notes, *_changed(tried))
@@ -247,12 +250,17 @@ def simulated(
     options: StudyOptions,
     timing: settings.Timing,
 ) -> tuple[dict[str, SimulationSummary], tuple[str, ...]]:
-    """The whole sweep on each fleet whose run is known, and notes; nothing where no run's length is."""
+    """The whole sweep on each fleet whose run is known, and notes; nothing where no run's length is. Rates of
+    preemption of the others do not matter."""
     known = [
         launcher
         for launcher in launchers
         if launcher.fleet.name in learned and learned[launcher.fleet.name].seconds
     ]
+    names = {"", *(launcher.fleet.name for launcher in known)}
+    options = replace(
+        options, preempt=tuple(one for one in options.preempt if one.rpartition("=")[0] in names)
+    )
     if not known or not runs:
         return {}, ("steps of a run are not known: --steps N tells them",) if runs else ()
     try:

@@ -5,12 +5,12 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from datetime import datetime
+from datetime import timedelta
 from pathlib import Path
 
 from hostler.backends.base import Named
 from hostler.cli.run.fleet_pick import fleet_names
-from hostler.cli.run.wish import SweepTarget
+from hostler.cli.run.wish import SweepTarget, moment_words
 from hostler.errors import UsageError
 from hostler.fleet.launcher import Launcher, sweep_launcher
 from hostler.frozen import dataclass
@@ -174,10 +174,9 @@ def _launch(
         wish.under,
     )
     grows = f", up to {most} if it is late" if most > count else ""
-    latest = wish.now.timestamp() + one.latest
+    latest = moment_words(wish.now + timedelta(seconds=one.latest), wish.now)
     lines = [
-        f"{wish.words}: {counted(count, 'worker')} of {fleet.name}{grows}: done by "
-        f"{datetime.fromtimestamp(latest):%a %H:%M}{_cost(one)}",
+        f"{wish.words}: {counted(count, 'worker')} of {fleet.name}{grows}: done by {latest}{_cost(one)}",
         *notes,
     ]
     return Targeted(replace(workers, most=most), aim, tuple(lines))
@@ -217,9 +216,8 @@ def _money(one: SizedFleet) -> str:
 
 def _nearest(found: TargetChoice, wish: SweepTarget) -> Iterator[str]:
     for fleet in found.nearest:
-        latest = datetime.fromtimestamp(wish.now.timestamp() + fleet.latest)
         in_time = wish.by is None or fleet.latest <= wish.seconds
-        when = f"by {latest:%a %d %b %H:%M}"
+        when = f"by {moment_words(wish.now + timedelta(seconds=fleet.latest), wish.now)}"
         with_these = f"with {counted(fleet.workers, 'worker')} of {fleet.fleet}"
         yield (
             f"in time {_money(fleet)}, {with_these}"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import replace
-from datetime import datetime
+from datetime import datetime, timedelta
 
 import click
 
@@ -38,9 +38,16 @@ class SweepTarget:
 
     @property
     def words(self) -> str:
-        parts = [f"by {self.by:%a %H:%M}" if self.by else ""]
+        parts = [f"by {moment_words(self.by, self.now)}" if self.by else ""]
         parts += [f"under {show_money(self.under)}" if self.under is not None else ""]
         return " and ".join(filter(None, parts))
+
+
+def moment_words(when: datetime, now: datetime) -> str:
+    """Show a moment by its weekday in the next six days, else by its date. Pure."""
+    if when.date() < (now + timedelta(days=6)).date():
+        return f"{when:%a %H:%M}"
+    return f"{when:%a %d %b %H:%M}" if when.year == now.year else f"{when:%a %d %b %Y %H:%M}"
 
 
 def sweep_target(

@@ -81,7 +81,11 @@ def speed(points: Sequence[tuple[float, int]], began: float, first: int = 0) -> 
     """
     seen: list[tuple[float, int]] = []
     for time, step in points:
-        if not seen or (step > seen[-1][1] and time > seen[-1][0]):
+        if (
+            seen and time <= seen[-1][0]
+        ):  # read at once from what was printed: only the last is of that moment
+            seen[-1] = (seen[-1][0], max(step, seen[-1][1]))
+        elif not seen or step > seen[-1][1]:
             seen.append((time, step))
     if len(seen) < FEWEST:
         return None

@@ -166,9 +166,12 @@ def _in_regions(
     name, number = prices.own_gpus(kind.name)
     card = table.gpus.get(name or gpu) if name or gpu else Kind("")
     mark = f"{gpu}:{count}" if gpu else ""
+    if card is None:  # it would be had for nothing
+        yield NotChosen(f"the price of {name or gpu} is not known", kind.name, mark)
+        return
     for region, rate in kind.rates.items():
         zones = [zone for zone in _of(region, rate) if not _why_not(wish, zone, quotas)]
-        price = card.rates.get(region) if card and card.name else RegionPrice(rate.zones, 0.0, 0.0)
+        price = card.rates.get(region) if card.name else RegionPrice(rate.zones, 0.0, 0.0)
         both = [zone for zone in zones if price and zone in _of(region, price)]
         lost = zones if not both else [zone for zone in zones if zone not in both]
         for zone in lost:

@@ -159,6 +159,7 @@ def price(fleet: Fleet, workers: int) -> FleetPrice:
             )
             for candidate in found
         ),
+        mixed=bool(fleet.options.get("mix")),
         left_out=tuple(left_out(candidates(fleet))),
         measured=_measured(fleet, found),
     )
@@ -169,7 +170,9 @@ def at_price(fleet: Fleet, own: FleetPrice) -> FleetPrice:
     known = price(fleet, own.workers)
     each = own.worker or 0.0
     offers = tuple(replace(offer, price=each) for offer in known.offers)
-    return replace(own, spot=known.spot, offers=offers, left_out=known.left_out, measured=known.measured)
+    known = replace(known, offers=offers)
+    told = ("spot", "offers", "mixed", "left_out", "measured")
+    return replace(own, **{name: getattr(known, name) for name in told})
 
 
 def _measured(fleet: Fleet, found: Sequence[Candidate]) -> str:
@@ -216,15 +219,27 @@ def _types(machines: set[str]) -> str:
 
 
 def warnings(fleet: Fleet) -> list[str]:
-    """Buckets that are far from where machines may come up, with the price of the way."""
+    """Machines of a mix that have no worker, and buckets that are far from where machines may come up, with
+    the price of the way."""
+    found = list(_without_worker(fleet)) if fleet.options.get("mix") else []
     regions = dict.fromkeys(candidate.region for candidate in tried(fleet))
-    found = []
     for bucket, location in (fleet.known.get(BUCKETS) or {}).items():
         ways: dict[str, list[str]] = {}
         for region in regions:
             if words := places.far(location, region):
                 ways.setdefault(words, []).append(region)
         for words, some in ways.items():
-            named = ", ".join(some[:NAMED]) + (f" and {len(some) - NAMED} more" if len(some) > NAMED else "")
-            found.append(f"bucket {bucket} is in {location}, VMs in {named} would be {words}")
+            found.append(f"bucket {bucket} is in {location}, VMs in {_first_names(some)} would be {words}")
     return found
+
+
+def _without_worker(fleet: Fleet) -> Iterator[str]:
+    kinds = [candidate.what for candidate in _firsts(tried(fleet)).values()]
+    if 0 < fleet.workers < len(kinds):
+        rest = _first_names(kinds[fleet.workers :])
+        workers = counted(fleet.workers, "worker")
+        yield f"`mix` has {len(kinds)} machines for {workers}: {rest} only where others are out"
+
+
+def _first_names(names: Sequence[str]) -> str:
+    return ", ".join(names[:NAMED]) + (f" and {len(names) - NAMED} more" if len(names) > NAMED else "")

@@ -251,9 +251,10 @@ def test_half_file_of_a_script_that_fails_is_not_saved(world: World, leave: str,
     assert f"finds [('model.pt', '{found}')]" in world.log(job), world.log(job)
 
 
-def test_save_on_sigterm_with_another_exit_code_is_kept(world: World) -> None:
+@pytest.mark.parametrize("leave", ["sys.exit(1)", "raise KeyboardInterrupt"])
+def test_save_on_sigterm_with_another_end_is_kept(world: World, leave: str) -> None:
     world.quick(settle=30.0)
-    job = world.submit(SIGTERM.replace("sys.exit(143)", "sys.exit(1)"))
+    job = world.submit(SIGTERM.replace("sys.exit(143)", leave))
     with world.working():
         becomes(lambda: world.mark("ready").exists())
         control.pause(world.store, world.key(job))

@@ -249,15 +249,25 @@ class FolderWatch:
 
     def hold(self, found: Parts, saved: TreeScan) -> None:
         """Hold files at rest that are rewritten under the same names, and that the store does not have: the
-        next save, torn by a kill, would leave neither."""
+        next save, torn by a kill, would leave neither. What was held before goes only once they are."""
         groups, stored = found.groups, set(saved.rows)
-        lacking = any(row not in stored for rows in found.rewritten.values() for row in rows.rows)
-        if not lacking or not self._still.can_hold(groups):
+        if any(self._rested.get(key) != rows for key, rows in groups.items()):
             return
-        rested = all(self._rested.get(key) == rows for key, rows in groups.items())
-        if rested and self._still.take(groups, lambda: self.parts(scan(self.folder)).groups):
+        lacking = any(row not in stored for rows in found.rewritten.values() for row in rows.rows)
+        is_new = lacking and self._still.can_hold(groups) and self._still.take(groups, self._groups_now)
+        if not lacking or self._still.holds(groups):
+            is_new |= self._forget_earlier(groups)
+        if is_new:
             self._write_note()
             self._still.remove_older()
+
+    def _groups_now(self) -> Mapping[str, TreeScan]:
+        return self.parts(scan(self.folder)).groups
+
+    def _forget_earlier(self, groups: Mapping[str, TreeScan]) -> bool:
+        """The files of these groups are safe: no earlier version or copy is needed. Whether there was any."""
+        forgot = [self._replaced[key].forget() for key in groups if key in self._replaced]
+        return self._still.forget(groups) or any(forgot)
 
     def is_unchanged(self, choice: Choice, staging: Path) -> bool:
         """Whether nobody has written to files that were linked there."""
@@ -268,6 +278,12 @@ class FolderWatch:
         """After a save: keep its lump, if it goes with other files, and its units. `staging` may be taken."""
         self._verified = {piece.row for piece in choice.pieces if piece.key is not None}
         self._rested.update(choice.rested)
+        for piece in choice.pieces:
+            if piece.key in self._replaced:
+                self._replaced[piece.key].forget_before(piece.row)
+        if choice.rested and all(choice.rested.get(key) == rows for key, rows in self._groups.items()):
+            self._forget_earlier(choice.rested)
+            self._still.remove_older()
         if not choice.aged and not choice.lacks:
             self._kept.forget()
             if choice.rewritten and (choice.library.rows or len({p.key for p in choice.pieces}) > 1):
@@ -289,8 +305,9 @@ class FolderWatch:
                 self._rested[key], learned = rows, True
         clock, wall = self._clocks.clock(), self._clocks.wall()
         for key, rows in found.rewritten.items():
+            if not rows.rows:
+                self._replaced[key].forget()
             if not rows.rows or self._rest.is_reached(key, rows):
-                self._replaced[key].rest()
                 self._restless.pop(key, None)
             else:
                 learned |= self._replaced[key].look(rows, found.units, wall)
@@ -305,8 +322,6 @@ class FolderWatch:
         groups = found.groups
         rested = all(self._rested.get(key) == rows for key, rows in groups.items())
         self._is_restless = not rested and self._still.are_possible(groups)
-        if rested:
-            return self._still.forget(groups)
         if not self._is_restless:
             return False
         self._rhythm.look(groups, self._still.is_closed)
@@ -314,7 +329,7 @@ class FolderWatch:
         self._at_edge |= news
         if not self._rhythm.is_between_saves(wall):
             return news
-        return self._still.take(groups, lambda: self.parts(scan(self.folder)).groups) or news
+        return self._still.take(groups, self._groups_now) or news
 
     def _needs_still(self, found: Parts) -> bool:
         """Whether a kill would leave nothing complete of a folder that does not rest but a still copy."""

@@ -6,7 +6,8 @@ This counts only if that file alone is replaced: it was seen replaced twice, and
 came, went or changed meanwhile. Two files that are replaced one after the other would be a mix of two
 moments.
 
-At most two versions are held: one that is complete, and a newer one that is on the way to be.
+At most two versions are held: one that is complete, and a newer one that is on the way to be. They stay until
+something newer is safe, in the store or held otherwise: that the file rests for a moment makes nothing safe.
 """
 
 from __future__ import annotations
@@ -81,11 +82,20 @@ class ReplacedFile:
         """Versions whose bytes are held."""
         return [version.row for version in (self.complete, self._held) if version]
 
-    def rest(self) -> None:
-        """The group is at rest: no version needs to be held."""
+    def forget(self) -> bool:
+        """No version needs to be held any more. Whether there was any."""
+        before = self.complete, self._held
         self._let_go()
         self._drop(self.complete)
         self.complete = None
+        return before != (None, None)
+
+    def forget_before(self, row: FileRow) -> None:
+        """The store has this version of the file: an earlier one is not needed."""
+        complete = self.complete
+        if complete and complete.row.name == row.name and complete.row.mtime_ns < row.mtime_ns:
+            self._drop(complete)
+            self.complete = None
 
     def note(self) -> dict[str, Any]:
         """The versions, for whoever starts after a kill."""

@@ -129,7 +129,7 @@ class StillCopies:
         return self._newest is not None and self._newest.groups == groups
 
     def forget(self, groups: Mapping[str, TreeScan]) -> bool:
-        """These files are at rest: no other copy is needed. Whether there were any."""
+        """These files are safe: no other copy is needed. Whether there were any."""
         before = self._newest, self._followed
         self._newest, self._followed = self._newest if self.holds(groups) else None, None
         return (self._newest, self._followed) != before

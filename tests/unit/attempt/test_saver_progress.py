@@ -145,6 +145,30 @@ def test_file_replaced_twice_a_second_is_saved_by_its_versions(scene: Scene) -> 
     assert scene.killed() == {"last.pt": "18"}, "the newest that was replaced"
 
 
+def test_version_is_kept_though_looks_find_the_file_at_rest(scene: Scene) -> None:
+    """Replaced as often as it takes to rest, on a disk that holds nothing else: a kill comes before the next
+    rest."""
+    for n in range(12):
+        scene.replace("last.pt", str(n))
+        scene.after(1.0)
+        scene.after(1.0 + n % 2 * 0.1)
+    assert scene.saved() == {"last.pt": "0"}
+    scene.replace("last.pt", "12")
+    scene.after(0.5)
+    assert scene.killed() == {"last.pt": "11"}
+
+
+def test_version_older_than_the_saved_one_is_forgotten(scene: Scene) -> None:
+    for n in range(4):
+        scene.replace("last.pt", str(n))
+        scene.after(0.5)
+    scene.after(EVERY)
+    assert scene.saved() == {"last.pt": "3"}
+    scene.write("last.pt", "torn")
+    assert scene.killed() == {"last.pt": "3"}
+    assert not list(scene.folder.with_name("versions").iterdir()), "no second copy stays on the disk"
+
+
 def test_two_files_replaced_in_turn_are_never_mixed(scene: Scene) -> None:
     for n in range(20):
         scene.replace("model.pt", str(n))

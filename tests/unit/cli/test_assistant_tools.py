@@ -53,3 +53,12 @@ def test_required_argument_that_is_empty_is_refused(name: str, given: tools.Give
 
 def test_optional_names_may_be_empty(tmp_path: Path) -> None:
     assert tools.named("list_runs", actions=False).checked({"names": []}, tmp_path) == {"names": []}
+
+
+def test_simulation_can_be_of_a_sweep_that_is_done(tmp_path: Path) -> None:
+    """The verb's own answer to a finished sweep names this option."""
+    (tmp_path / "s.yaml").write_text("")
+    tool = tools.named("simulate", actions=False)
+    given = tool.checked({"file": "s.yaml", "run_time": "40m", "whole": True}, tmp_path)
+    assert tool.verb is not None
+    assert tool.verb(given) == ["simulate", "--json", "--run-time=40m", "--whole", "--", "s.yaml"]

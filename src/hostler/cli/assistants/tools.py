@@ -144,9 +144,10 @@ def _plan(given: Given) -> list[str]:
 
 
 def _simulate(given: Given) -> list[str]:
-    options = _options(
-        given, on="--on", preempt="--preempt", run_time="--run-time", checkpoint="--checkpoint"
-    )
+    named = {
+        name: f"--{name.replace('_', '-')}" for name in ("on", "preempt", "run_time", "checkpoint", "whole")
+    }
+    options = _options(given, **named)
     return ["simulate", "--json", *options, "--", given["file"]]
 
 
@@ -262,6 +263,7 @@ TOOLS = (
             "preempt": Argument("text", "rate at which machines are taken away: 5%/h"),
             "run_time": Argument("text", "duration of one run: 40m, or 30m-1h; else as earlier runs took"),
             "checkpoint": Argument("text", "intervals to compare: 5m,15m,1h"),
+            "whole": Argument("flag", "all runs of the file, also those that are done"),
         },
         _simulate,
     ),

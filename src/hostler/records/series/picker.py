@@ -121,7 +121,7 @@ _ROOTS = re.compile(  # by their first letters, which is quicker
 _UNSIGNED = re.compile(  # lines that say something without `:` and `=`
     rb"[\s\[(|]*(?:(?:INFO|DEBUG)\]?[\s:|-]+)?"
     rb"(?i:e(?:poch|pisode|p\b|nd of)|fold|step|it(?:er|\s)|batch|round|global.step|after)"
-    rb"|\s*(?:[|]|[*]\s)|[*]{3}|LOSS train\s"
+    rb"|\s*(?:[|]|\xe2\x94[\x82\x83]|[*]\s)|[*]{3}|LOSS train\s"  # the two are bars that are drawn: │ ┃
     rb"|[A-Za-z]\w*(?:[ -][A-Za-z]\w*){0,3}\s+[-+]?\d*\.?\d(?:\S*\s*$|[\d.]*%?, [A-Za-z])"
 )
 _ZEROED = bytes.maketrans(b"123456789", b"000000000")

@@ -18,6 +18,7 @@
     [1/25][100/782]	Loss_D: 0.54	Loss_G: 1.23	D(x): 0.8                  PyTorch's examples
     [Epoch 1/200] [Batch 100/938] [D loss: 0.54] [G loss: 1.23]              plain
     Fold 1 AUC: 0.81 ± 0.02                                                  plain
+    global_step=1024, episodic_return=[23.5]                                 CleanRL
 
 A program prints the same line over and over with other numbers: `PlainLines` takes each shape apart once.
 """
@@ -48,8 +49,9 @@ from hostler.records.series.metric_names import (
 SHAPES = 256  # of lines with metrics that are remembered
 
 _CLOCK = r"\d\d:\d\d:\d\d(?:[.,]\d+)?"
-_DAY = r"(?:\d{4}[-/]\d\d[-/]\d\d|\d\d[-/.]\d\d[-/.]\d{4})[T ]"
+_DAY = r"(?:\d{4}[-/]\d\d[-/]\d\d|\d\d[-/.]\d\d[-/.]\d{4}|\d\d/\d\d)[T ]"
 _LOGGED = re.compile(
+    r"(?:\[(?:rank|default)\d+\]:\s*)?(?:\[titan\]\s+)?"  # what torchrun, and torchtitan, put before all
     "(?:"
     rf"\[{_DAY}{_CLOCK}\]\[[\w.]+\]\[(?:INFO|DEBUG)\] - "  # Hydra
     rf"|(?:{_DAY})?{_CLOCK} \| (?:INFO|DEBUG|SUCCESS)\s+\| [\w.<>]+:[\w.<>]+:\d+ - "  # loguru
@@ -69,7 +71,9 @@ _KIND = (
 _SPREAD = rf"(?:±|\+/-|\+-)\s*(?:{NUMBER})%?"
 _ON = r"\s(?:on|for)\s(?:the\s)?(?P<on>train(?:ing)?|val(?:id(?:ation)?)?|test(?:ing)?|dev|eval)"
 _ON += r"(?:[ -](?:set|data|dataset|split|images|samples))?"
-_VALUE = rf"(?P<shown>{SHOWN})?(?P<value>{NUMBER})(?(shown)(?:,\s*\w+=[^()]*)?\))"
+_VALUE = (
+    rf"(?P<shown>{SHOWN})?(?P<boxed>\[\s*)?(?P<value>{NUMBER})(?(boxed)\s*\])(?(shown)(?:,\s*\w+=[^()]*)?\))"
+)
 _AMOUNT = r"[\d.]+(?:[eE][-+]?\d+)?"
 _TIME = rf"{_AMOUNT}\s?(?:ms|us|µs|s|secs?|seconds?|m|mins?|minutes?|h|hours?)"
 _STEP = r"(?i:global[ _]?step|step|iteration|iter|it|epoch|episode|ep|batch|round)"
@@ -88,7 +92,7 @@ _PARTS = re.compile(
     r"(?!\s*[:=]\s*[-+.\d])[.:!]*"
     rf"|(?P<name>{_WORD}(?: {_WORD}){{0,3}}?)(?:{_ON}|\s?(?P<kind>{_KIND}))?(?P<sign>\s*[:=]\s*|\s+)"
     rf"(?:\d+/\d+\s*\((?P<percent>{NUMBER})%\)|{_VALUE}"
-    rf"(?P<unit>\s?%|\s?(?:ms|us|µs|s|m|h|dB|[KMG](?:i?B)?|[a-z]+/s(?:ec)?)\b)?"
+    rf"(?P<unit>\s?%|\s?(?:ms|us|µs|s|m|h|dB|[KMG](?:i?B)?(?:\([\d.]+%\))?|[a-z]+/s(?:ec)?)(?<=[\w)])(?!\w))?"
     rf"(?:\s*{_SPREAD}|\s*\(\s*(?:(?:avg|mean|std|best|min|max):?\s*|±\s*|\+/?-\s*)?(?:{NUMBER})%?\s*\))?{END})"
     rf"|[\[(]?(?P<phase>[A-Za-z]+)[\])]?(?: set)?\s*(?:[:>]|(?<=[\])])|(?=\s*\||{_STEP}\s*[:#]?\s*[\[(]?\d))"
     r"|[\[(]?\s*(?P<at>\d+)\s*/\s*(?P<total>\d+)(?:\s+(?:batches|steps|iters|iterations|samples))?"

@@ -3,6 +3,17 @@
     epoch     train_loss  valid_loss  accuracy  time       fastai, skorch: a row for each epoch
     0         0.123456    0.234567    0.812345  00:12
 
+    ┃ epoch ┃ train loss ┃ val acc ┃                       rich: lines are drawn between the columns
+    │ 1     │ 0.5321     │ 0.812   │
+
+      Iter       Train Loss   Remaining Time               scikit-learn's boosting
+         1           1.2613            1.20s
+
+          Epoch    GPU_mem   box_loss  Instances       Size           Ultralytics
+          1/100      2.61G      1.153         81        640: 100%|██████████| 8/8
+                     Class     Images  Instances      Box(P          R      mAP50  mAP50-95)
+                       all        128        929      0.671      0.521      0.605       0.45
+
     | rollout/           |          |                      Stable-Baselines3: a table for each round
     |    ep_rew_mean     | 23.2     |
     | time/              |          |
@@ -31,9 +42,17 @@ from hostler.records.series.metric_names import (
 )
 
 _GAP = re.compile(r"[\s|│┃,]+")
+_BAR = re.compile(r"[|│┃]")
+_WIDE_GAP = re.compile(r"\s{2,}|\t")
 _RULE = frozenset(" |+:=─━┏┓┳┡┩╇└┘┴├┤┼╞╪╡-\t")  # signs of a line between the rows
 _NAME = re.compile(r"[A-Za-z][\w.@/-]*")
-_CELL = re.compile(rf"(?P<n>{NUMBER})%?|\d+:\d\d(?::\d\d)?|None|-|[\d.]+(?:ms|s|m|h)")
+_CELL = re.compile(rf"(?P<n>{NUMBER})%?|\d+:\d\d(?::\d\d)?|None|-|[\d.]+(?:ms|s|m|h|[KMG](?:i?B)?)")
+_BEGINNING = re.compile(r"[\s|│┃]*(?:([A-Za-z_]+)[\s|│┃,]+[A-Za-z_]|\d)")  # of a heading, or of a row
+_FIRST = re.compile(r"(\d+)(?:/\d+)?")  # of a row: 3 or 3/100
+_PROGRESS = re.compile(r":?\s{1,20}(\d{1,3})%[|\s]")  # behind a row that is drawn over and over
+_DETECTED = re.compile(r"\s*Class\s+Images\s+Instances\s+Box\(P\s+R\s+mAP50\s+mAP50-95\).*")
+_ALL = re.compile(rf"\s*all\s+\d+\s+\d+((?:\s+(?:{NUMBER})){{4}})\s*")
+_OF_BOXES = ("precision", "recall", "mAP50", "mAP50-95")
 _MARKS = ("+", "cp")  # of skorch: a checkpoint was saved, and the heading of that column
 
 _SECTION = re.compile(r"\|\s(?P<section>[a-z_]+/)\s*\|\s+\|")
@@ -50,31 +69,58 @@ class ColumnTable:
     """Rows below a heading that begins with `epoch` or the like."""
 
     def __init__(self) -> None:
-        self._names: list[str] = []
+        self._headings: list[list[str]] = []  # the ways in which the heading may be cut into names
+        self._step: int | None = None  # of the last row
+        self._of_boxes = False  # whether a row of all classes may follow
 
     @property
     def is_open(self) -> bool:
-        return bool(self._names)
+        return bool(self._headings)
 
     def read(self, text: str) -> tuple[bool, Reading | None]:
         """Whether a line is of the table, and the metrics of a row."""
-        cells = [cell for cell in _GAP.split(text.strip(" \t\r|│┃")) if cell not in _MARKS]
-        if _is_heading(cells):
-            self._names = cells
+        line, begins = text.strip(), _BEGINNING.match(text)
+        if begins and begins[1] and begins[1].lower() in STEPS:
+            headings = [names for cells in _cuts(line) if _is_heading(names := _joined(cells))]
+            if headings:
+                self._headings, self._step = headings, None
+                return True, None
+        if self.is_open and _DETECTED.fullmatch(line):
+            self._of_boxes = True
             return True, None
-        return self.is_open and _is_rule(text), self._row(cells)
+        if self._of_boxes and (match := _ALL.fullmatch(line)):
+            self._of_boxes = False
+            return True, Reading(clean(zip(_OF_BOXES, match[1].split(), strict=True)), self._step)
+        is_row = self.is_open and begins is not None and begins[1] is None
+        return self.is_open and _is_rule(text), self._row(line) if is_row else None
 
-    def _row(self, cells: list[str]) -> Reading | None:
-        if not self.is_open or len(cells) != len(self._names) or not cells[0].isdecimal():
-            return None
-        matches = [_CELL.fullmatch(cell) for cell in cells[1:]]
-        if not all(matches):
-            return None
-        pairs = zip(self._names[1:], matches, strict=True)
-        found = [(name, match["n"]) for name, match in pairs if match and match["n"] and _is_wanted(name)]
-        if not any(is_metric(name, weak=True) and FLOAT.search(value) for name, value in found):
-            return None
-        return Reading(clean(found), int(cells[0]))
+    def _row(self, line: str) -> Reading | None:
+        drawn = _PROGRESS.search(line)
+        for cells in _cuts(line[: drawn.start()] if drawn else line):
+            first = _FIRST.fullmatch(cells[0])
+            names = next((names for names in self._headings if len(names) == len(cells)), None)
+            matches = [_CELL.fullmatch(cell) for cell in cells[1:]]
+            if not first or names is None or not all(matches):
+                continue
+            pairs = zip(names[1:], matches, strict=True)
+            found = [(name, match["n"]) for name, match in pairs if match and match["n"] and _is_wanted(name)]
+            if any(is_metric(name, weak=True) and FLOAT.search(value) for name, value in found):
+                self._step = int(first[1])
+                return Reading(clean(found), self._step, whole=not drawn or drawn[1] == "100")
+        return None
+
+
+def _cuts(line: str) -> list[list[str]]:
+    """The ways in which a line may be cut into cells: at every gap, at its bars, at its wide gaps."""
+    inside = line.strip("|│┃ \t\r")
+    every = [cell for cell in _GAP.split(inside) if cell not in _MARKS]
+    rest = _BAR if _BAR.search(inside) else _WIDE_GAP
+    return [every, [cell.strip() for cell in rest.split(inside)]]
+
+
+def _joined(cells: list[str]) -> list[str]:
+    """Names of one word each: `train loss` as plain lines have it."""
+    return ["_".join(cell.lower().split()) if " " in cell else cell for cell in cells]
 
 
 def _is_heading(cells: list[str]) -> bool:
@@ -91,7 +137,7 @@ def _is_rule(text: str) -> bool:
 
 
 def _is_wanted(name: str) -> bool:
-    return name.lower() not in NOISE and name.lower() != "dur"
+    return name.lower() not in {*NOISE, "dur", "instances", "size", "gpu_mem"}
 
 
 class KeyTable:

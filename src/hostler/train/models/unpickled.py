@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+import warnings
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -27,11 +29,12 @@ def convert(path: Path, name: str) -> Converted:
     """Replace the pickle by its tensors, named by their place in it: `model.head.weight`. `name` is for
     messages."""
     try:
-        found: Any = torch.load(path, map_location="cpu", weights_only=True)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of torch, about pickles of other programs
+            found: Any = torch.load(path, map_location="cpu", weights_only=True)
     except Exception as error:  # of pickle, of zip files, of torch itself
-        text = " ".join(str(error).split())[:120] or type(error).__name__
         raise UsageError(
-            f"{name} is not converted: it holds more than plain tensors ({text})", KEEP
+            f"{name} is not converted: it holds more than plain tensors ({_held(error)})", KEEP
         ) from None
     rows = list(_parts(found, ""))
     tensors = {key: value.contiguous().clone() for key, value in rows if isinstance(value, torch.Tensor)}
@@ -52,3 +55,11 @@ def _parts(value: Any, place: str) -> Iterator[tuple[str, Any]]:
             yield from _parts(part, f"{place}.{key}" if place else str(key))
     else:
         yield place or "weight", value
+
+
+def _held(error: Exception) -> str:
+    """The first thing that is not plain, if torch names it; else the beginning of what it says."""
+    text = " ".join(str(error).split())
+    if found := re.search(r"(?:GLOBAL|class|global:?|function) ([A-Za-z_]\w*(?:\.\w+)+)", text):
+        return f"a {found[1]}"
+    return text[:120] or type(error).__name__

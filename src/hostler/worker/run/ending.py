@@ -263,7 +263,7 @@ def _left_whole(exit: Exit, watchman: Watchman) -> bool:
     """Whether what the process wrote is whole: it left as it meant to. One that fails may do so in the middle
     of a save; one that was asked to leave has saved before, whatever its code. 128 + n is a signal that
     killed it, told by a shell in between; but a script may save on our SIGTERM and leave with the code of
-    that."""
-    if exit.code == 128 + signal.SIGTERM:
+    that, or raise a KeyboardInterrupt, of which Python dies once everything was left."""
+    if exit.code in (128 + signal.SIGTERM, 128 + signal.SIGINT) or exit.signal == signal.SIGINT:
         return watchman.has_signalled
     return exit.code in (0, TEMPFAIL_CODE) or (exit.code is not None and exit.code < 128 and watchman.asked)

@@ -15,7 +15,7 @@ script.json      whose folder it is: store, run, process     script by hand → 
 attempt.json     whose folder it is: run, attempt, session   worker → the next worker on this machine
 files.json       files of work/ before the process began     worker → the next worker on this machine
 rested.json      its checkpoint files that are complete      saver → whoever delivers what a killed one left
-process.json     who runs, exit.json how it ended            supervisor → worker
+process.json     who runs, exit.json how it ended, if it lasts  supervisor → worker
 checkpoint/ output/ data/ work/                              the run's own folders
 root/work/                                                   in place of work/, where data lies beside it
 """

@@ -119,11 +119,17 @@ class Handoff:
     def work(self) -> Path:
         return self.folder / "root" / WORK if self.neighbours else self.folder / WORK
 
-    def make(self, params: Mapping[str, Any]) -> None:
+    def make(self, params: Mapping[str, Any], *, again: bool = False) -> None:
+        """`again`: it has its folders, and nobody reads the parameters that are in it."""
+        text = scalars.for_yaml(json.dumps(dict(params), default=str))
+        if again:
+            with open(self.params, "wb", buffering=0) as file:
+                file.write(text.encode())
+            return
         self.folder.mkdir(parents=True, exist_ok=True)
         for folder in (self.checkpoint, self.output):
             folder.mkdir(exist_ok=True)
-        _put(self.params, scalars.for_yaml(json.dumps(dict(params), default=str)))
+        _put(self.params, text)
 
     def request_stop(self, reason: str) -> None:
         write(self.stop, {"reason": reason})

@@ -206,6 +206,13 @@ def test_peak_memory_and_time_are_reported_and_in_the_files(start: Starter, fold
     )
 
 
+def test_process_over_in_a_moment_leaves_no_file(start: Starter, folder: Path) -> None:
+    process = start("true")
+    assert ended(process).code == 0
+    process.close()
+    assert sorted(path.name for path in folder.iterdir()) == ["log"]
+
+
 def test_no_zombie_and_no_descriptor_is_left_behind(start: Starter) -> None:
     def three() -> int:
         gc.collect()  # what other tests left open closes now, not in between

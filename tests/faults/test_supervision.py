@@ -193,9 +193,25 @@ def test_a_run_that_ended_is_forgotten(tmp_path: Path) -> None:
     folder = tmp_path / "machine" / f"hostler-{os.getuid()}" / "runs"
     assert [path.name for path in folder.iterdir()] == ["w-r.json"]
     process.close()
+    number = (folder / "w-r.json").stat().st_ino
     leftovers.forget("w", "r")
     leftovers.forget("w", "r")
+    assert list(folder.glob("*.json")) == []
+    leftovers.remember("w", "another", process)
+    assert [(path.name, path.stat().st_ino) for path in folder.iterdir()] == [("w-another.json", number)]
+    assert json.loads((folder / "w-another.json").read_text())["run"] == "another"
+    leftovers.forget("w", "another")
+    leftovers.close()
     assert list(folder.iterdir()) == []
+
+
+def test_file_that_no_run_has_goes_once_its_worker_is_dead(tmp_path: Path) -> None:
+    folder = record(tmp_path, os.getpid(), start="1").parent
+    living, dead = folder / f"{os.getpid()}-{proctable.start_of(os.getpid())}-0.free", folder / "1-1-0.free"
+    for path in (living, dead):
+        path.write_text("{}")
+    leftovers.remove_leftovers()
+    assert [path.name for path in folder.iterdir()] == [living.name]
 
 
 def test_a_damaged_record_is_passed_over(tmp_path: Path, bystander: subprocess.Popen[bytes]) -> None:

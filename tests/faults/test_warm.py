@@ -298,6 +298,13 @@ ENDS = {
     "if __name__ == '__main__':\n    with m.get_context('spawn').Pool(1) as p: print(p.map(f, [1, 2]))",
     "fork": "import multiprocessing as m\ndef f(q): q.put(5)\nc = m.get_context('fork')\n"
     "q = c.Queue()\np = c.Process(target=f, args=(q,))\np.start()\nprint(q.get())\np.join()",
+    "late-module": "import beside, sys\nclass A:\n    def __del__(self): print('of beside')\nbeside.a = A()\n"
+    "import json\ndel sys.modules['json']\nimport json\n"
+    "for name in list(sys.modules)[::-1]:\n"
+    "    if not name.startswith(('_', 'json', 'beside')): break\n"
+    "sys.modules[name] = sys.modules.pop(name)",
+    "own-table": "import beside, sys, types\nclass A:\n    def __del__(self): print('gone')\n"
+    "beside.a = A()\nsys.modules = types.MappingProxyType(dict(sys.modules))\nprint('here')",
     "neighbour": "import beside\nprint(beside.WORD, beside.__file__)",
     "docstring": "'''said'''\nprint(__doc__, __name__, __file__, __spec__)",
     "inspect": "import inspect\ndef f(): return 1\nprint(inspect.getsource(f))",

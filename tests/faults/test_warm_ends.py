@@ -169,18 +169,18 @@ def test_strict_process_ends_through_libc(scene: Scene, strict: bool) -> None:
 
 
 def test_handlers_that_only_free_memory_need_no_exit() -> None:
-    assert _in_fork(lambda seen: exit_handlers.needs_exit(ctypes, seen)) == 0
+    assert _in_fork(lambda seen: exit_handlers.needs_exit(seen)) == 0
 
 
 def test_unreadable_list_of_handlers_needs_exit() -> None:
-    assert exit_handlers.needs_exit(ctypes, None)
+    assert exit_handlers.needs_exit(None)
 
 
 def test_function_registered_after_the_look_needs_exit() -> None:
     def register(seen: exit_handlers.KnownHandlers | None) -> bool:
         libc = ctypes.CDLL(None)
         libc.on_exit(ctypes.cast(libc.abs, ctypes.c_void_p), None)
-        return exit_handlers.needs_exit(ctypes, seen)
+        return exit_handlers.needs_exit(seen)
 
     assert _in_fork(register) == 1
 

@@ -118,6 +118,7 @@ class Script:
     group = SimpleNamespace(start="", mark="")
 
     others = 0
+    gone = True  # once it has ended
 
     def __init__(self, folder: Path, log: Path, attempt: int, between: Happening | None) -> None:
         """`between`: what happens between two steps; None: it is over within a moment."""

@@ -40,7 +40,7 @@ from hostler.worker.growth import Enlarge, Grow, Growth
 from hostler.worker.machine import Machine
 from hostler.worker.machine_fate import Ended
 from hostler.worker.pulse import Pulse
-from hostler.worker.run import dead_attempt, run_folders
+from hostler.worker.run import dead_attempt, leftovers, run_folders
 from hostler.worker.run.conclude import CROWDED, LEAVING, PREEMPTED, STORELESS
 from hostler.worker.run.execution import Execution
 from hostler.worker.run.kinds import CUDA_MEMORY
@@ -170,6 +170,7 @@ class Worker:
             self._silence()
             self._room.close()
             self._m.broom.finish()
+            leftovers.close()
             run_folders.end(self._m.cache, self._m.session)
 
     def _deliver_left(self, session: str = "") -> None:

@@ -19,6 +19,7 @@ from hostler.worker.prepare.prepare import Preparations
 from hostler.worker.process.process import Process
 from hostler.worker.process.warm import Warmth
 from hostler.worker.run.folder_remover import Broom
+from hostler.worker.run.reused_folders import ReusedFolders
 from hostler.worker.run.surroundings import Surroundings
 
 
@@ -37,6 +38,7 @@ class Machine:
     preparations: Preparations = field(default_factory=Preparations)
     surroundings: Surroundings = field(default_factory=Surroundings)
     broom: Broom = field(default_factory=Broom)
+    reused: ReusedFolders = field(default_factory=ReusedFolders)
     compactor: Compactor = field(default_factory=Compactor)
     archivist: Archivist = field(default_factory=Archivist)
     ledger: Ledger = field(default_factory=Ledger)

@@ -7,6 +7,7 @@ nothing that only the worker needs: it lives as long, and the worker starts only
 from __future__ import annotations
 
 import argparse
+import gc
 import sys
 import traceback
 from collections.abc import Sequence
@@ -19,6 +20,7 @@ from hostler.worker.options import parser
 if TYPE_CHECKING:
     from hostler.backends.base import Host
 
+RARELY = 20_000, 20, 20  # objects and looks until garbage is looked for: runs make hardly any
 NOTICE = 75.0  # seconds before a time limit, if nobody said so before: to save, and to be queued again
 
 
@@ -32,6 +34,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         if arguments.session or arguments.no_parent:
             from hostler.worker.session import work
 
+            gc.freeze()  # what is imported stays
+            gc.set_threshold(*RARELY)
             return work(arguments, host, _say)
         command = [sys.executable, "-m", "hostler.worker", *words]
         if arguments.nodes > 1 and not arguments.step:

@@ -73,3 +73,18 @@ def test_packages_of_every_kind_are_named_with_their_versions(tmp_path: Path) ->
     exe.write_text(f'#!/bin/sh\nPYTHONPATH="{site}" exec "{sys.executable}" -S "$@"\n')
     exe.chmod(0o755)
     assert packages.inspect(str(exe)).packages == {"fancy": "1.5", "old": "0.2", "odd": "3"}
+
+
+def test_first_of_two_packages_of_one_name_counts(tmp_path: Path) -> None:
+    sites = [tmp_path / "first", tmp_path / "second"]
+    for site, version in zip(sites, ("1", "2"), strict=True):
+        (site / "Fancy.dist-info").mkdir(parents=True)
+        head = f"Metadata-Version: 2.1\nName: Fancy\nVersion: {version}"
+        (site / "Fancy.dist-info" / "METADATA").write_text(f"{head}\n\nName: prose\n{'x' * 9000}\n")
+    (sites[1] / "other.dist-info").mkdir()
+    (sites[1] / "other.dist-info" / "METADATA").write_text("Name: other\nVersion: 3\n")
+    exe = tmp_path / "python"
+    path = ":".join(map(str, sites))
+    exe.write_text(f'#!/bin/sh\nPYTHONPATH="{path}" exec "{sys.executable}" -S "$@"\n')
+    exe.chmod(0o755)
+    assert packages.inspect(str(exe)).packages == {"fancy": "1", "other": "3"}

@@ -21,7 +21,7 @@ import hostler
 from hostler.errors import PrepareError
 from hostler.records import layout
 from hostler.spec.job import DataItem, Job, PythonEnv, Source, to_json
-from hostler.worker.prepare.prepare import Preparations, PreparedJob, _dependence, environment, prepare
+from hostler.worker.prepare.prepare import Preparations, PreparedJob, dependence, environment, prepare
 from hostler.worker.prepare.python_env import PathEnv
 
 HERE = os.pathsep.join([str(Path(hostler.__file__).parents[1]), str(Path(__file__).parent)])
@@ -170,7 +170,7 @@ def test_recently_ready_environment_is_not_looked_for_again(tmp_path: Path) -> N
 
     def make() -> PreparedJob:
         made.append(now[0])
-        return PreparedJob(_dependence(job), 0.0, code, {}, {}, "python")
+        return PreparedJob(dependence(job), 0.0, code, {}, {}, "python")
 
     def ask(one: Job = job) -> int:
         known.ready(one, make)

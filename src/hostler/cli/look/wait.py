@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Sequence
 import click
 
 from hostler.cli import here
-from hostler.cli.terminal import halted, named_rows, output
+from hostler.cli.terminal import halted, named_rows, output, pace
 from hostler.cli.terminal.hints import died, nobody
 from hostler.cli.terminal.screen import state
 from hostler.cli.terminal.table import state_text
@@ -20,8 +20,9 @@ from hostler.records.run.log import RUNG
 from hostler.spec.states import DONE, PAUSED, PRUNED, QUEUED, RUNNING, STOPPED
 from hostler.spec.units import duration, show_duration
 from hostler.store import Store
+from hostler.store.registry import is_folder
 
-LOOK = 0.3  # seconds between two looks at least; a look at a large sweep takes long itself
+LOOK = 0.3  # seconds between two looks, in the end; a look at a large sweep takes long itself
 TIMED_OUT = 75
 
 
@@ -69,7 +70,8 @@ def wait(
             return found, over
         if not warned and stamp - begun > 3:
             warned = _warn(store, found)
-        pause = max(LOOK, 4 * (time.monotonic() - stamp))
+        now = time.monotonic()
+        pause = max(pace.pause(now - begun, LOOK, folder=is_folder(store.url)), 4 * (now - stamp))
         time.sleep(min(pause, max(0.0, begun + limit - time.monotonic())) if limit is not None else pause)
 
 

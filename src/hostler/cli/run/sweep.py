@@ -16,12 +16,11 @@ from hostler.backends import registry
 from hostler.backends.base import Backend, Launch
 from hostler.backends.project_file import load_sweep
 from hostler.cli import here
-from hostler.cli.look import wait
 from hostler.cli.run import forecast, pricing
 from hostler.cli.run.fleet_pick import chosen_launcher
 from hostler.cli.run.pricing import Outlay
 from hostler.cli.run.wish import SweepTarget, capped, kept, sweep_target
-from hostler.cli.terminal import halted, output
+from hostler.cli.terminal import output
 from hostler.cli.terminal.ask import ask, ask_text, asked
 from hostler.errors import UsageError
 from hostler.fleet import again, equal_runs, preview, submit
@@ -286,6 +285,8 @@ def _start(
         click.echo(f"hostler: {note}", err=True)
     halt = sweeps.halted(store, name)
     if halt:
+        from hostler.cli.terminal import halted  # hardly ever
+
         click.echo(f"hostler: {halted.line(store, name, halt)}", err=True)
     if no_start:
         click.echo(f"hostler: {name} is submitted; to work on it, anywhere that reaches the store:", err=True)
@@ -312,6 +313,8 @@ def _live_folder(store: Store, job: Job, results: str) -> LiveFolder:
 
 def _wait(store: Store, job: Job, results: str, quiet: bool) -> int:
     """Wait for all runs; the folder that another tool's file names for them is kept up to date meanwhile."""
+    from hostler.cli.look import wait  # while the workers that were just started import what they need
+
     say = output.saying()
     live = _live_folder(store, job, results) if results else None
 

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from hostler.cli.terminal.pace import pause
 from hostler.errors import HostlerError, StoreUnreachable
 from hostler.records.interest import Looking
 from hostler.records.run.log import RunKey, RunLog
@@ -83,7 +84,7 @@ def follow(
     show = partial(_print, reader, None if raw else _text(), err=as_json)
     vigil = Vigil(store, key, engine, fleet, workers, start)
     abandoned = ""
-    every = LOOK if is_folder(store.url) else BUCKET_LOOK
+    folder, begun = is_folder(store.url), time.monotonic()
     with _interrupts() as pressed, Looking(store, time.monotonic) as looking:
         while True:
             looking.look()
@@ -98,7 +99,7 @@ def follow(
             abandoned = _watched(vigil, state, news, pressed)
             if abandoned:
                 break
-            time.sleep(every)
+            time.sleep(pause(time.monotonic() - begun, LOOK if folder else BUCKET_LOOK, folder=folder))
         _patiently(show, pressed)
     if as_json:
         from hostler.cli.terminal.named_rows import print_rows  # with all that reads rows

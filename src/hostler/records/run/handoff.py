@@ -15,7 +15,7 @@ script.json      whose folder it is: store, run, process     script by hand → 
 attempt.json     whose folder it is: run, attempt, session   worker → the next worker on this machine
 files.json       files of work/ before the process began     worker → the next worker on this machine
 rested.json      its checkpoint files that are complete      saver → whoever delivers what a killed one left
-process.json     who runs, exit.json how it ended            supervisor → worker
+process.json     who runs, exit.json how it ended, if it lasts  supervisor → worker
 checkpoint/ output/ data/ work/                              the run's own folders
 root/work/                                                   in place of work/, where data lies beside it
 """
@@ -119,11 +119,17 @@ class Handoff:
     def work(self) -> Path:
         return self.folder / "root" / WORK if self.neighbours else self.folder / WORK
 
-    def make(self, params: Mapping[str, Any]) -> None:
+    def make(self, params: Mapping[str, Any], *, again: bool = False) -> None:
+        """`again`: it has its folders, and nobody reads the parameters that are in it."""
+        text = scalars.for_yaml(json.dumps(dict(params), default=str))
+        if again:
+            with open(self.params, "wb", buffering=0) as file:
+                file.write(text.encode())
+            return
         self.folder.mkdir(parents=True, exist_ok=True)
         for folder in (self.checkpoint, self.output):
             folder.mkdir(exist_ok=True)
-        _put(self.params, scalars.for_yaml(json.dumps(dict(params), default=str)))
+        _put(self.params, text)
 
     def request_stop(self, reason: str) -> None:
         write(self.stop, {"reason": reason})

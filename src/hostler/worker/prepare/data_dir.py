@@ -43,9 +43,13 @@ def data_dir(
 ) -> Path:
     """The folder of links, made anew under scratch."""
     folder = scratch / "data"
-    if folder.exists():
+    try:
+        folder.mkdir(parents=True)
+    except FileExistsError:
+        if not items and not folder.is_symlink() and not os.listdir(folder):
+            return folder
         shutil.rmtree(folder)
-    folder.mkdir(parents=True)
+        folder.mkdir()
     for item in items:
         os.symlink(_place(item, store, cache / "data", note, code, env), folder / check_part(item.name))
     return folder

@@ -12,6 +12,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import hostler
 from hostler import env, private
@@ -28,6 +29,9 @@ from hostler.worker.prepare.mask import Masker
 from hostler.worker.prepare.once import Note, once_in_place
 from hostler.worker.prepare.python_env import PathEnv, python_env
 
+if TYPE_CHECKING:
+    from hostler.worker.run.reused_folders import KeptFolder
+
 FRESH = 1.0  # seconds after which what is ready on this machine is looked for again
 KNOWN = 8  # jobs
 
@@ -39,6 +43,7 @@ class Prepared:
     exe: str  # the Python that the command finds first
     data: Path  # $HOSTLER_DATA: a folder of links
     files: Look  # of the copy, as they are before the command starts
+    code: Path  # that it is a copy of
 
 
 @dataclass(frozen=True)
@@ -61,7 +66,7 @@ class Preparations:
     _known: list[PreparedJob] = field(default_factory=list)  # the newest first; never changed, only replaced
 
     def ready(self, job: Job, make: Callable[[], PreparedJob]) -> PreparedJob:
-        now, of = self.clock(), _dependence(job)
+        now, of = self.clock(), dependence(job)
         fresh = [prepared_job for prepared_job in self._known if now - prepared_job.at < FRESH]
         for known in fresh:
             if known.of == of and known.code.is_dir():
@@ -71,15 +76,22 @@ class Preparations:
         return made
 
 
-def _dependence(job: Job) -> tuple[object, ...]:
+def dependence(job: Job) -> tuple[object, ...]:
     """All of a job that code, Python and variables on this machine depend on. Its runs differ in the rest."""
     return job.source, job.python, job.env, job.setup, job.cwd, job.secrets
 
 
 def prepare(
-    job: Job, store: Store, cache: Path, run_dir: Path, note: Note, known: Preparations | None = None
+    job: Job,
+    store: Store,
+    cache: Path,
+    run_dir: Path,
+    note: Note,
+    known: Preparations | None = None,
+    kept: KeptFolder | None = None,
 ) -> Prepared:
-    """Ready one run; note() is told what takes time. Errors say what could not be prepared."""
+    """Ready one run; note() is told what takes time. Errors say what could not be prepared. `kept`: what its
+    folder was, with a copy of some code in it."""
 
     def make() -> PreparedJob:
         secrets.check(job)
@@ -88,10 +100,15 @@ def prepare(
     ready = known.ready(job, make) if known else make()
     data = data_dir(job.data, store, cache, run_dir, note, ready.code, ready.environ)
     files: Look = {}
-    copy = working_copy(ready.code, Handoff(run_dir, job.neighbours).work, files)
+    copy = Handoff(run_dir, job.neighbours).work
+    if kept and kept.code == ready.code:
+        files = dict(kept.files)
+    else:
+        working_copy(ready.code, copy, files)
     if put_in_place(job.data, data, copy):
         files = look(copy)
-    return Prepared(_start(copy, job.cwd), {**ready.environ, **ready.library}, ready.exe, data, files)
+    environ = {**ready.environ, **ready.library}
+    return Prepared(_start(copy, job.cwd), environ, ready.exe, data, files, ready.code)
 
 
 def _ready(job: Job, store: Store, cache: Path, note: Note) -> PreparedJob:
@@ -101,7 +118,7 @@ def _ready(job: Job, store: Store, cache: Path, note: Note) -> PreparedJob:
     varies = [python.exe, json.dumps(dict(job.env), sort_keys=True)]
     hide = Masker(secrets.hidden(job)).cover
     done = setup_dir(job.setup, code, cache, note, environ=environ, varies=varies, cwd=job.cwd, hide=hide)
-    return PreparedJob(_dependence(job), 0.0, done, environ, library_variables(cache, environ), python.exe)
+    return PreparedJob(dependence(job), 0.0, done, environ, library_variables(cache, environ), python.exe)
 
 
 def environment(variables: Mapping[str, str], python: PathEnv) -> dict[str, str]:

@@ -51,10 +51,16 @@ class KnownHandlers:
     """The list as it was at one moment: what a later look can leave out, and what is to be called."""
 
     def __init__(
-        self, head: int, count: int, files: frozenset[str], calls: tuple[tuple[int, int, int], ...]
+        self,
+        place: int,
+        head: int,
+        count: int,
+        files: frozenset[str],
+        calls: tuple[tuple[int, int, int], ...],
     ) -> None:
-        """`calls`: flavour, address and argument of functions registered on purpose, the newest first."""
-        self.head, self.count, self.files, self.calls = head, count, files, calls
+        """`place`: where libc keeps the address of the newest node. `calls`: flavour, address and argument of
+        functions registered on purpose, the newest first."""
+        self.place, self.head, self.count, self.files, self.calls = place, head, count, files, calls
 
 
 def look(ctypes: Any) -> KnownHandlers | None:
@@ -62,7 +68,8 @@ def look(ctypes: Any) -> KnownHandlers | None:
     try:
         with open("/proc/self/mem", "rb", buffering=0) as memory:
             secret = _secret(ctypes, memory.fileno())
-            head = _head(ctypes, memory.fileno())
+            place = _place(ctypes, memory.fileno())
+            head = _word(memory.fileno(), place)
             handlers = list(_handlers(memory.fileno(), head))
             count = _word(memory.fileno(), head + 8) if head else 0
         maps = _maps()
@@ -73,12 +80,13 @@ def look(ctypes: Any) -> KnownHandlers | None:
             (flavour, _checked(_address(function, secret), maps), argument)
             for flavour, function, argument, _ in _on_purpose(own, maps)
         ]
-        return KnownHandlers(head, count, frozenset(mapping.file for mapping in maps), tuple(calls))
+        files = frozenset(mapping.file for mapping in maps)
+        return KnownHandlers(place, head, count, files, tuple(calls))
     except (OSError, ValueError, struct.error):
         return None
 
 
-def needs_exit(ctypes: Any, before: KnownHandlers | None) -> bool:
+def needs_exit(before: KnownHandlers | None) -> bool:
     """Whether libc's own `exit` must end this process, a fork of one that looked as `before` says."""
     if before is None:
         return True
@@ -86,7 +94,7 @@ def needs_exit(ctypes: Any, before: KnownHandlers | None) -> bool:
         if any(target.startswith(GPU) for target in _opened()):
             return True
         with open("/proc/self/mem", "rb", buffering=0) as memory:
-            head = _head(ctypes, memory.fileno())
+            head = _word(memory.fileno(), before.place)
             new = list(_handlers(memory.fileno(), head, before))
         maps = _maps() if new else []
         on_purpose = next(_on_purpose(new, maps), None) is not None
@@ -106,15 +114,15 @@ def call(ctypes: Any, before: KnownHandlers, status: int) -> None:
             ctypes.CFUNCTYPE(None)(address)()
 
 
-def _head(ctypes: Any, memory: int) -> int:
-    """The address of the newest node."""
-    entry = ctypes.cast(ctypes.CDLL(None).exit, ctypes.c_void_p).value or 0
+def _place(ctypes: Any, memory: int) -> int:
+    """The place where libc keeps the address of the newest node."""
+    entry: int = ctypes.cast(ctypes.CDLL(None).exit, ctypes.c_void_p).value or 0
     code = os.pread(memory, 48, entry)
     at = code.find(LOAD_LIST)
     if os.uname().machine != "x86_64" or at < 0:
         raise ValueError("exit does not look as expected")
     (offset,) = struct.unpack_from("<i", code, at + len(LOAD_LIST))
-    return _word(memory, entry + at + len(LOAD_LIST) + 4 + offset)
+    return entry + at + len(LOAD_LIST) + 4 + int(offset)
 
 
 def _secret(ctypes: Any, memory: int) -> int:
@@ -123,7 +131,7 @@ def _secret(ctypes: Any, memory: int) -> int:
     known = ctypes.cast(library.abs, ctypes.c_void_p).value or 0
     if library.__cxa_atexit(ctypes.c_void_p(known), None, None):
         raise ValueError("no function can be registered")
-    _, function, argument, dso = next(_handlers(memory, _head(ctypes, memory)))
+    _, function, argument, dso = next(_handlers(memory, _word(memory, _place(ctypes, memory))))
     if (argument, dso) != (0, 0):
         raise ValueError("the newest handler is another")
     return _address(function, known)

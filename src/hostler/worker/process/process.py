@@ -37,6 +37,7 @@ class Process:
     """A running command, and every process it has started."""
 
     others = 0  # runs that share it
+    gone = False  # it has ended, and by its supervisor's word no process of the run is left
 
     @classmethod
     def start(
@@ -152,7 +153,8 @@ class Process:
         """The supervisor is gone: its report, or, if it was killed, an end made here."""
         spec = self._wanted
         report = json.loads(self._pending) if self._pending.endswith(b"\n") else None
-        self._line.done(kept=report is not None and report["gone"])
+        self.gone = report is not None and bool(report["gone"])
+        self._line.done(kept=self.gone)
         if report is not None:
             path = spec.env.get("PATH", os.defpath)
             return from_report(report, spec.argv, spec.cwd, path)

@@ -4,10 +4,10 @@ Forked by the spawner, or a program of its own (`python -I -S supervisor.py SOCK
 nothing of hostler. Its first word on the socket is its number and start time. Each request there is a
 length, JSON of that length, and three descriptors: the lifeline's read end, the report's write end, the
 log. At the lifeline's end the worker is dead, or wants the run dead, and every process of the run is killed
-at once. One line of JSON on the report says that the process has started, a second how it ended; both are
-also left in the run's folder as process.json and exit.json. The process is not reaped before all others of
-the run are gone, so its number cannot come to mean another. It takes the next run only if nothing is left
-of the one before.
+at once. One line of JSON on the report says that the process has started, a second how it ended; of a
+process that is not over within a moment both are also left in the run's folder, as process.json and
+exit.json. The process is not reaped before all others of the run are gone, so its number cannot come to
+mean another. It takes the next run only if nothing is left of the one before.
 """
 
 from __future__ import annotations
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     Begin = Callable[[Mapping[str, Any]], Callable[[], None]]
 
 PATIENCE = 5.0  # seconds for killed processes to go
+MOMENT = 0.05  # seconds after which files in the run's folder say what runs, and then how it ended
 OOM_SCORE = 800  # a run is a likelier victim of the kernel than its worker
 SET_PDEATHSIG, SET_CHILD_SUBREAPER = 1, 36
 DEAF = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2)
@@ -48,7 +49,7 @@ def serve(connection: socket.socket, begin: Begin | None = None) -> None:
     mark = ProcessMark()
     gc.disable()
     gc.freeze()
-    connection.sendall(f"{os.getpid()} {_start(os.getpid())}\n".encode())
+    connection.sendall(f"{os.getpid()} {_started_at()}\n".encode())
     while True:
         request, descriptors = receive(connection)
         if request is None:
@@ -107,14 +108,19 @@ def _supervise(
     said = os.read(failed, 5)
     os.close(failed)
     errno = int.from_bytes(said[1:], "little")
-    _tell(folder, "process.json", report, _started(pid, errno, said[:1] == CHDIR))
-    _watch(child, lifeline, wake)
+    begins = _started(pid, errno, said[:1] == CHDIR)
+    _tell(report, begins)
+    lasts = not _watch(child, lifeline, wake, MOMENT)
+    if lasts:
+        _leave(folder, "process.json", begins)
+        _watch(child, lifeline, wake)
     gone = _end_all(child)
     status, max_rss, cpu = child.reap()
     oom = _was_killed(status) and oom_kills() > kills
-    _tell(
-        folder, "exit.json", report, _ended(status, errno, max_rss, cpu, oom, time.monotonic() - begun, gone)
-    )
+    ends = _ended(status, errno, max_rss, cpu, oom, time.monotonic() - begun, gone)
+    _tell(report, ends)
+    if lasts:
+        _leave(folder, "exit.json", ends)
     return gone
 
 
@@ -135,13 +141,18 @@ class ProcessMark:
             ctypes.memmove(self._at, value, len(value))
 
 
+_renamed: list[int] = []  # where an argument was changed: a fork has it at the same place
+
+
 def rename(old: bytes, new: bytes) -> None:
     """Change an argument of this process as the kernel shows it."""
-    fields = stat(os.getpid())
-    first, end = (int(fields[45]), int(fields[46])) if len(fields) > 48 else (0, 0)
-    at = ctypes.string_at(first, end - first).find(old) if 0 < first < end else -1
-    if at >= 0 and len(old) == len(new):
-        ctypes.memmove(first + at, new, len(new))
+    if not _renamed or ctypes.string_at(_renamed[0], len(old)) != old:
+        fields = stat(os.getpid())
+        first, end = (int(fields[45]), int(fields[46])) if len(fields) > 48 else (0, 0)
+        at = ctypes.string_at(first, end - first).find(old) if 0 < first < end else -1
+        _renamed[:] = [first + at] if at >= 0 else []
+    if _renamed and len(old) == len(new):
+        ctypes.memmove(_renamed[0], new, len(new))
 
 
 class Child:
@@ -190,10 +201,9 @@ def oom_kills() -> int:
 
 def _counter(*paths: str) -> int:
     for path in paths:
-        for line in _text(path).splitlines():
-            name, _, value = line.partition(" ")
-            if name == "oom_kill":
-                return int(value)
+        found = _text(path).partition("\noom_kill ")[2]  # never the first line
+        if found:
+            return int(found.partition("\n")[0])
     return 0
 
 
@@ -231,9 +241,12 @@ def _prepare_signals() -> int:
     return wake
 
 
+_libc_prctl = ctypes.CDLL(None).prctl if sys.platform.startswith("linux") else None
+
+
 def _prctl(option: int, value: int) -> None:
-    if sys.platform.startswith("linux"):
-        ctypes.CDLL(None).prctl(option, value, 0, 0, 0)
+    if _libc_prctl is not None:
+        _libc_prctl(option, value, 0, 0, 0)
 
 
 def _spawn(cwd: str, log: int, changed: list[int], act: Callable[[], None]) -> tuple[int, int]:
@@ -293,14 +306,17 @@ def _raise_oom_score() -> None:
         pass
 
 
-def _watch(child: Child, lifeline: int, wake: int) -> None:
-    """Until the process has ended or the worker is gone."""
+def _watch(child: Child, lifeline: int, wake: int, seconds: float | None = None) -> bool:
+    """Until the process has ended or the worker is gone: True; False if that takes longer than this."""
     while not child.ended():
-        ready, _, _ = select.select([lifeline, wake], [], [])
+        ready, _, _ = select.select([lifeline, wake], [], [], seconds)
+        if not ready:
+            return False
         if wake in ready:
             os.read(wake, 4096)
         if lifeline in ready and not os.read(lifeline, 4096):
-            return
+            return True
+    return True
 
 
 def _end_all(child: Child) -> bool:
@@ -363,13 +379,24 @@ def stat(pid: int) -> list[str]:
 def _started(pid: int, errno: int, cwd: bool) -> str:
     return (
         f'{{"pid": {pid}, "start": "{_start(pid)}", "errno": {errno}, "cwd": {errno if cwd else 0}, '
-        f'"supervisor": {os.getpid()}, "supervisor_start": "{_start(os.getpid())}"}}'
+        f'"supervisor": {os.getpid()}, "supervisor_start": "{_started_at()}"}}'
     )
 
 
 def _start(pid: int) -> str:
     fields = stat(pid)
     return fields[19] if fields else ""
+
+
+_own_start: dict[int, str] = {}  # number of this process → its start time
+
+
+def _started_at() -> str:
+    """The start time of this process, which does not change."""
+    me = os.getpid()
+    if me not in _own_start:
+        _own_start[me] = _start(me)
+    return _own_start[me]
 
 
 def _was_killed(status: int) -> bool:
@@ -390,12 +417,16 @@ def _json(value: bool) -> str:
     return "true" if value else "false"
 
 
-def _tell(folder: str, name: str, report: int, line: str) -> None:
-    """The pipe is what counts (a full disk must not hide how a run ended); the file is for people."""
+def _tell(report: int, line: str) -> None:
+    """The pipe is what counts: a full disk must not hide how a run ended."""
     try:
         os.write(report, line.encode() + b"\n")
     except OSError:
         pass
+
+
+def _leave(folder: str, name: str, line: str) -> None:
+    """The file is for people, and for a worker that finds the folder of a dead one."""
     try:
         path = os.path.join(folder, name)
         file = os.open(path + ".tmp", os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o666)

@@ -30,9 +30,32 @@ TORCH_SEED = 67280421310721  # with which each process begins, in versions that 
 class Forked(BaseException):
     """Raised in a new process, to leave the frames of its supervisor behind."""
 
-    def __init__(self, request: "dict[str, Any]", kept: "set[str]") -> None:
+    def __init__(self, request: "dict[str, Any]", kept: "Modules") -> None:
         super().__init__()
         self.request, self.kept = request, kept
+
+
+class Modules:
+    """The modules that are there before a script begins. The table of all is in the order in which they came:
+    whoever asks for later ones looks no further than to the last of these, as a look at each would copy the
+    pages that a fork shares."""
+
+    def __init__(self) -> None:
+        self._names = set(sys.modules)
+        self._last = next(reversed(sys.modules))
+        self._border = sys.modules[self._last]
+
+    def later(self) -> "list[tuple[str, Any]]":
+        """Those that have come since, the newest first."""
+        names = []
+        try:
+            for name in reversed(sys.modules):
+                if name == self._last and sys.modules[name] is self._border:
+                    break
+                names.append(name)
+        except (RuntimeError, TypeError):  # a thread imports meanwhile, or the script has a table of its own
+            names = list(sys.modules)[::-1]
+        return [(name, sys.modules.get(name)) for name in names if name not in self._names]
 
 
 def serve() -> None:
@@ -57,7 +80,9 @@ def serve() -> None:
 
     del sys.path[0]
     supervisor, exit_handlers = spawner.beside("supervisor"), spawner.beside("exit_handlers")
+    libc = ctypes.CDLL(None)
     TOOLS.update(atexit=atexit, ctypes=ctypes, gc=gc, exit_handlers=exit_handlers)
+    TOOLS.update(exit=libc.exit, fflush=libc.fflush)
     connection = socket.socket(fileno=int(sys.argv[1]))
     os.set_inheritable(connection.fileno(), False)
     roots = [sys.prefix, sys.base_prefix, sys.exec_prefix]
@@ -66,8 +91,9 @@ def serve() -> None:
         del sys.modules[name]  # the script gets its own, and finds no other
     sys.modules["__main__"] = MAIN
     reason = prepare(config, connection.fileno(), roots)
-    kept = set(sys.modules)
+    kept = Modules()
     disarm()
+    compile("", "", "exec")  # the first one makes the classes of all its nodes: once, and not in each run
     connection.sendall((reason or "ready").replace("\n", " ").encode() + b"\n")
     if reason:
         os._exit(0)
@@ -76,12 +102,12 @@ def serve() -> None:
         gc.collect()
         gc.freeze()  # else the end of each fork walks through, and so copies, all that was imported
     handlers = {number: signal.getsignal(number) for number in range(1, signal.NSIG)}
+    changed = [(n, handler) for n, handler in handlers.items() if handler not in (None, signal.SIG_DFL)]
 
     def begin(request: "dict[str, Any]") -> "Callable[[], None]":
         def act() -> None:
-            for number, handler in handlers.items():
-                if handler not in (None, signal.SIG_DFL):
-                    signal.signal(number, handler)
+            for number, handler in changed:
+                signal.signal(number, handler)
             supervisor.rename(spawner.SUPERVISOR_ROLE, b"role=run.......")
             raise Forked({**request, "given": given}, kept)
 
@@ -176,13 +202,14 @@ def cuda() -> "str | None":
 def become(forked: Forked) -> None:
     """Make everything of this process what the script would find in one of its own."""
     request = forked.request
-    for name in set(sys.modules) - forked.kept:
+    for name, _ in forked.kept.later():
         del sys.modules[name]
-    for descriptor in opened({0, 1, 2}):
-        try:
-            os.close(descriptor)
-        except OSError:
-            pass
+    for name in os.listdir("/proc/self/fd"):
+        if name not in ("0", "1", "2"):
+            try:
+                os.close(int(name))
+            except OSError:  # that of the list itself
+                pass
     given, wanted = request["given"], request["env"]
     for name in {**given, **wanted}:
         if name not in wanted:
@@ -246,29 +273,28 @@ def status_of(error: SystemExit) -> "int | None":
     return code if type(code) is int and 0 <= code <= 255 else None
 
 
-def leave(status: int, kept: "set[str]") -> None:
+def leave(status: int, kept: Modules) -> None:
     """End as the interpreter does, but for the modules that were there before: taking those apart, page by
     page of what the parent has, would take longer than the script."""
     if "threading" in sys.modules:
         sys.modules["threading"]._shutdown()
     TOOLS["atexit"]._run_exitfuncs()
     flush()
-    new = [module for name, module in list(sys.modules.items()) if name not in kept and module is not MAIN]
+    new = [module for _, module in kept.later() if module is not MAIN]
     own = [module for module in new if isinstance(module, type(sys))]
-    needs_exit = TOOLS["exit_handlers"].needs_exit(TOOLS["ctypes"], TOOLS.get("handlers"))
+    needs_exit = TOOLS["exit_handlers"].needs_exit(TOOLS.get("handlers"))
     if TOOLS["gc"].isenabled():
         TOOLS[
             "gc"
         ].collect()  # as the interpreter does first: it orders what is finalized, files last to first
-    for module in (MAIN, *reversed(own)):
+    for module in (MAIN, *own):
         clear(vars(module))
     TOOLS["gc"].collect()
     flush()
-    library = TOOLS["ctypes"].CDLL(None)
     if needs_exit:
-        library.exit(status)
+        TOOLS["exit"](status)
     TOOLS["exit_handlers"].call(TOOLS["ctypes"], TOOLS["handlers"], status)
-    library.fflush(None)
+    TOOLS["fflush"](None)
     os._exit(status)
 
 

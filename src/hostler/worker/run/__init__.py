@@ -22,5 +22,6 @@ ending.py           delivers the end
 run_folders.py      local folders of runs
 dead_attempt.py     delivers what the attempt of a dead worker left
 folder_remover.py   removes them, many at once
+reused_folders.py   those that later runs of the same code take
 leftovers.py        processes that a dead worker left
 """

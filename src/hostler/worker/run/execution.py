@@ -19,6 +19,7 @@ from hostler.records.run import heartbeats
 from hostler.records.run.attempt import Attempt
 from hostler.records.sweep.rungs import RungReaders
 from hostler.spec.job import Job
+from hostler.spec.states import ENDED
 from hostler.worker.claim.slots import Placement
 from hostler.worker.gang.leader import Leader, NotGathered
 from hostler.worker.machine import Machine
@@ -239,8 +240,13 @@ class Execution:
         folder = self._local.folder.folder
         if self._shared:
             self._shared.quit(self._local.run, folder)
-        else:
+        elif self._leader or self._trackers.begun or not (self._ended and self._local.keep_folder()):
             self._local.machine.broom.sweep(folder)
+
+    @property
+    def _ended(self) -> bool:
+        """Whether the run's end is in the store: nobody looks into its folder any more."""
+        return self.outcome in ENDED
 
 
 def _has_others(machine: Machine) -> bool:

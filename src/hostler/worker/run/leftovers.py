@@ -1,6 +1,7 @@
 """Notes of the runs on this machine, so that a later worker can end what a dead one left behind.
 
-One small file per run in the machine's own folder, made when the run has started and removed at its end.
+One small file per run in the machine's own folder, there from the run's start to its end: a worker gives the
+file of one run to the next, by another name.
 Normally the supervisor ends a dead worker's run; this is for the day when both were killed. Records of
 another host, boot or process namespace are never acted on: their numbers mean other processes.
 """
@@ -13,7 +14,9 @@ import platform
 from collections.abc import Iterator
 from contextlib import suppress
 from functools import lru_cache
+from itertools import count
 from pathlib import Path
+from typing import Any
 
 from hostler import env, proctable
 from hostler.frozen import dataclass
@@ -22,7 +25,11 @@ from hostler.spec.names import check_part
 from hostler.worker.process.group import ProcessGroup
 from hostler.worker.process.process import Process
 
+FREE = ".free"  # ends the name of a file that no run has now
+
 _paths: dict[tuple[str, str], str] = {}  # (session, run) → its note, of runs of this process
+_free: list[str] = []  # files of this process that no run has
+_numbers = count()
 
 
 @dataclass(frozen=True)
@@ -80,6 +87,8 @@ def remember(session: str, run: str, process: Process) -> Leftover:
     )
     path, content = _path(session, run), {**vars(record), "place": vars(record.place)}
     _paths[session, run] = path
+    if _write_again(path, content):
+        return record
     try:
         handoff.write(path, content)
     except FileNotFoundError:
@@ -88,10 +97,37 @@ def remember(session: str, run: str, process: Process) -> Leftover:
     return record
 
 
+def _write_again(path: str, content: dict[str, Any]) -> bool:
+    """Write a note into a file that no run has, before it gets its name; False if there is none."""
+    try:
+        free = _free.pop()
+        with open(free, "r+b", buffering=0) as file:
+            file.write(json.dumps(content).encode())
+            file.truncate()
+        os.replace(free, path)
+    except (IndexError, OSError):
+        return False
+    return True
+
+
 def forget(session: str, run: str) -> None:
     """Its processes are gone."""
+    path = _paths.pop((session, run), "")
     with suppress(FileNotFoundError):
-        os.unlink(_paths.pop((session, run), "") or _path(session, run))
+        if not path:
+            os.unlink(_path(session, run))
+            return
+        me = os.getpid()
+        free = f"{os.path.dirname(path)}/{me}-{_start_of_this(me)}-{next(_numbers)}{FREE}"
+        os.replace(path, free)
+        _free.append(free)
+
+
+def close() -> None:
+    """Remove the files of this process that no run has."""
+    while _free:
+        with suppress(OSError):
+            os.unlink(_free.pop())
 
 
 def remove_leftovers() -> list[Killed]:
@@ -102,6 +138,10 @@ def remove_leftovers() -> list[Killed]:
             killed += _end(record)
             path.unlink(missing_ok=True)
         elif record.place.host == here().host and record.place.boot != here().boot:
+            path.unlink(missing_ok=True)
+    for path in _folder().glob(f"*{FREE}"):
+        pid, _, rest = path.name.partition("-")
+        if pid.isdigit() and not proctable.is_alive(int(pid), rest.partition("-")[0]):
             path.unlink(missing_ok=True)
     return killed
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 from hostler.attempt.delivery import Delivery
@@ -27,8 +28,10 @@ from hostler.worker.machine import Machine
 from hostler.worker.prepare import secrets
 from hostler.worker.prepare.inputs import Inputs
 from hostler.worker.prepare.mask import Masker
+from hostler.worker.prepare.prepare import dependence
 from hostler.worker.run import conclude, run_folders
 from hostler.worker.run.meter import Peak
+from hostler.worker.run.reused_folders import KeptFolder
 
 
 class LocalAttempt:
@@ -45,6 +48,9 @@ class LocalAttempt:
         self.learned: frozenset[str] = frozenset()  # keys whose form the sweep learned from a usage error
         place = run_folders.of_run(machine.cache, machine.session, self.run, attempt.number)
         self.folder = Handoff(place, job.neighbours)
+        self.kept: KeptFolder | None = None  # what its folder was, if that is of a run before it
+        self.code: Path | None = None  # the code that its working folder is a copy of, once it is
+        self.gone = False  # its process has ended, and nothing is left of it
         self.cost = AttemptCost(rate, machine.clock)
         self.metric_writer = MetricWriter(machine.store, self.run, attempt.number)
         log_writer = LogWriter(machine.store, self.run, attempt.number)
@@ -64,6 +70,18 @@ class LocalAttempt:
         self.peak = Peak(machine.clock, whole=whole) if is_measured(job) else None  # `parallel: auto`
         self.gpu: dict[str, float] = {}  # its GPU and the use of it, once its process is over
         self.ran: dict[str, Any] = {}  # for the entry that closes the attempt: machine, use, sharers
+
+    def make_folder(self) -> None:
+        """Make its folder, or take that of a run that has left nothing in it. May be repeated."""
+        if self.kept is None and not self.folder.folder.exists():
+            self.kept = self.machine.reused.take(dependence(self.job), self.folder.folder)
+        self.folder.make(self.inputs.params, again=self.kept is not None)
+
+    def keep_folder(self) -> bool:
+        """Leave its folder to a later run; False if that must not have it."""
+        if not self.gone or self.code is None or self.job.neighbours:
+            return False
+        return self.machine.reused.keep(dependence(self.job), self.code, self.folder)
 
     @property
     def launch(self) -> str:

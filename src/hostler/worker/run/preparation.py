@@ -51,7 +51,7 @@ def make_ready(local: LocalAttempt, ending: Ending) -> Prepared | None:
     """Bring everything the process needs; None if the attempt is over before it. May be repeated."""
     _take_inputs(local)
     local.job, local.learned = option_forms.learned(local.machine.store, local.job, local.params)
-    local.folder.make(local.inputs.params)
+    local.make_folder()
     restored = _restore(local)
     if restored and restored.finished:
         ending.had_finished(restored)
@@ -60,9 +60,9 @@ def make_ready(local: LocalAttempt, ending: Ending) -> Prepared | None:
         ending.conclude(Verdict(TIME_LIMIT, f"not started: {OUT_OF_TIME}"))
         return None
     machine, note = local.machine, local.uploader.note
-    prepared = prepare(
-        local.job, machine.store, machine.cache, local.folder.folder, note, machine.preparations
-    )
+    place, kept = local.folder.folder, local.kept
+    prepared = prepare(local.job, machine.store, machine.cache, place, note, machine.preparations, kept)
+    local.code = prepared.code
     if local.inputs.init:
         os.symlink(local.inputs.init, prepared.data / INIT)
     if restored:

@@ -281,6 +281,7 @@ class RunningProcess:
                 unrecorded = math.inf
                 self._record_now(started)
             process.wait(pace)
+        local.gone = process.gone
         local.cost.exited()
         if local.peak:
             local.peak.end(exit)

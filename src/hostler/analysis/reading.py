@@ -68,8 +68,9 @@ def read(store: Store, name: str, say: Say) -> SweepRead:
 def _read(store: Store, name: str, say: Say) -> SweepRead:
     job, _ = sweeps.load_spec(store, name)
     cache = Cache(store, name)
+    segments_read = packing.begin(store, name, cache.numbers)
     newest = cache.heads(store)
-    fresh = packing.read(store, name, cache.numbers, say)
+    fresh = segments_read(say)
     parts = [*cache.parts, *fresh.values()]
     rows = standing(parts, newest)
     if job.search and not _is_whole(store, name, rows):

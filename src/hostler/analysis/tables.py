@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
@@ -17,12 +18,15 @@ def pandas_frame(columns: dict[str, Any]) -> pandas.DataFrame:
     import pandas
 
     text = _text_of(pandas)
-    return pandas.DataFrame(
+    frame = pandas.DataFrame(
         {
-            name: pandas.Series(column).dt.tz_localize("UTC") if is_time(column) else _cells(column, text)
-            for name, column in columns.items()
+            n: pandas.Series(column).dt.tz_localize("UTC") if is_time(column) else _cells(column, text)
+            for n, column in enumerate(columns.values())
         }
     )
+    if columns:  # names would take pandas longer, as all lists of strings do
+        frame.columns = pandas.Index(text([*columns]))
+    return frame
 
 
 def is_time(column: Any) -> bool:
@@ -67,8 +71,8 @@ def _cells(column: Any, text: Callable[[list[str]], Any]) -> Any:
 
 def _text_of(pandas: Any) -> Callable[[list[str]], Any]:
     """What makes an array of a list of strings; the list itself where pandas keeps them as objects."""
-    dtype = pandas.Series([""]).dtype
-    if getattr(dtype, "storage", "") != "pyarrow":
+    dtype = _text_dtype(pandas)
+    if dtype is None:
         return lambda cells: cells
     import pyarrow
 
@@ -83,6 +87,17 @@ def _text_of(pandas: Any) -> Callable[[list[str]], Any]:
         return dtype.__from_arrow__(pyarrow.LargeStringArray.from_buffers(len(cells), *buffers))
 
     return array
+
+
+def _text_dtype(pandas: Any) -> Any:
+    """What pandas makes of strings, where it keeps them as pyarrow does."""
+    try:
+        with warnings.catch_warnings():  # who asks is told that one day nobody can
+            warnings.simplefilter("ignore")
+            dtype = pandas.StringDtype(na_value=np.nan) if pandas.options.future.infer_string else None
+    except (AttributeError, TypeError):  # an older pandas
+        return None
+    return dtype if getattr(dtype, "storage", "") == "pyarrow" else None
 
 
 def _joined(cells: list[str]) -> tuple[bytes, Any]:

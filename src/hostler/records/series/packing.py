@@ -57,9 +57,17 @@ def read(
 ) -> dict[int, Segment]:
     """All segments but those with these numbers. One that is damaged is said, and passed over: a segment is
     only a copy."""
+    return begin(store, sweep, known)(say)
+
+
+def begin(
+    store: Store, sweep: str, known: Iterable[int] = ()
+) -> Callable[[Callable[[str], None]], dict[int, Segment]]:
+    """What returns the same: many long ones of a folder are read meanwhile, by a thread."""
     entries = _entries(store, sweep, known)
     together = is_folder(store.url) and len(entries) >= SEVERAL and entries[0].size > LONG
-    return dict(_decoded(_together(store, entries) if together else _fetched(store, entries), say))
+    fetched = _together(store, entries) if together else _fetched(store, entries)
+    return lambda say: dict(_decoded(fetched, say))
 
 
 def each(
@@ -90,16 +98,21 @@ def _decoded(fetched: Iterable[Fetched], say: Callable[[str], None]) -> Iterator
 
 def _together(store: Store, wanted: Sequence[Entry]) -> Iterator[Fetched]:
     """Many in one block of memory: taken piece by piece it costs more than to read what comes into it."""
+    from concurrent.futures import ThreadPoolExecutor  # small stores do without
+
     left, place = sum(map(_room, wanted)), memoryview(b"")
+    reads: list[Callable[[], bytes | memoryview]] = []
     for entry in wanted:
         room = _room(entry)
-        if not room:
-            yield entry.key, partial(_whole, store, entry.key)
-            continue
         if room > len(place):
             place = memoryview(_memory(min(left, BLOCK)))
-        yield entry.key, partial(_filled, store, entry.key, place[: entry.size])
+        mine = partial(_filled, place=place[: entry.size]) if room else _whole
+        reads.append(partial(mine, store, entry.key))
         place, left = place[room:], left - room
+    pool = ThreadPoolExecutor(1)
+    futures = [pool.submit(read) for read in reads]
+    pool.shutdown(wait=False)
+    return ((entry.key, future.result) for entry, future in zip(wanted, futures, strict=True))
 
 
 def _room(entry: Entry) -> int:

@@ -51,6 +51,7 @@ def save_twice(n):
     for _ in range(2):
         thing.n += 1
         ck.save(thing.n, {"n": thing.n}, wait=True)
+    ck.close()  # old ones are gone
     os._exit(0)
 
 for n in range(1, 500):

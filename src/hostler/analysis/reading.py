@@ -6,9 +6,11 @@ The log decides which rows count: those whose end is the newest entry of their r
 
 from __future__ import annotations
 
+import gc
 import struct
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from typing import Any, TypeVar
 
 import numpy as np
@@ -59,11 +61,16 @@ class SweepRead:
 
 def read(store: Store, name: str, say: Say) -> SweepRead:
     """Every run of the sweep that is not in the trash, in order of index."""
-    say = once(say)
+    with _uncollected():
+        return _read(store, name, once(say))
+
+
+def _read(store: Store, name: str, say: Say) -> SweepRead:
     job, _ = sweeps.load_spec(store, name)
     cache = Cache(store, name)
+    segments_read = packing.begin(store, name, cache.numbers)
     newest = cache.heads(store)
-    fresh = packing.read(store, name, cache.numbers, say)
+    fresh = segments_read(say)
     parts = [*cache.parts, *fresh.values()]
     rows = standing(parts, newest)
     if job.search and not _is_whole(store, name, rows):
@@ -87,6 +94,18 @@ def read(store: Store, name: str, say: Say) -> SweepRead:
         return _tracks(store, run, end)
 
     return SweepRead(job, SegmentStack(name, parts, order, long), sweeps.tags(store, job, say))
+
+
+@contextmanager
+def _uncollected() -> Iterator[None]:
+    """What is made here stays: Python need not look again and again whether some of it is garbage."""
+    was = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was:
+            gc.enable()
 
 
 def standing(parts: Sequence[Segment], newest: Mapping[str, int]) -> dict[str, int]:

@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from hostler.records.series import merging, segments
-from hostler.records.series.columns import Column, values
+from hostler.records.series import merging
+from hostler.records.series.columns import Column, fits_a_block, values
 from hostler.records.series.curve_columns import Track
 from hostler.records.series.segments import Segment
 
@@ -30,10 +30,13 @@ class SegmentStack:
         """`long` reads the curves of a run that are in no part."""
         self._parts, self._long = parts, long
         whole = len(parts) == 1
-        self._table = parts[0] if whole else segments.decode(_joined(sweep, parts), sweep)
+        self._table = parts[0] if whole else merging.table(sweep, parts)
         self.order: Array = np.asarray(order, dtype=np.int64)
         self._straight = len(order) == self._table.rows and bool((self.order == np.arange(len(order))).all())
         self._groups: list[_CurveGroup] | None = None
+        self._shared: dict[
+            tuple[str, tuple[int, ...]], Array
+        ] = {}  # steps and times, by the groups they are of
         self._apart: dict[int, Sequence[Track]] | None = None
 
     def __len__(self) -> int:
@@ -71,12 +74,23 @@ class SegmentStack:
         return list(self._table.header["totals"])
 
     def curve(self, metric: str, what: str) -> Array:
-        """steps, times or values of each run's curve, as an array of arrays; empty where it has none."""
+        """steps, times or values of each run's curve, as an array of arrays; empty where it has none. Metrics
+        that were logged together share the arrays of their steps and times."""
+        there = tuple(n for n, group in enumerate(self._all_groups()) if metric in group.names)
+        if what == "values" or self._all_apart():
+            return self._curve(metric, what, there)
+        if (what, there) not in self._shared:
+            self._shared[what, there] = self._curve(metric, what, there)
+        return self._shared[what, there]
+
+    def _curve(self, metric: str, what: str, groups: Sequence[int]) -> Array:
         cells = [_NONE[what]] * self._table.rows
-        for group in self._all_groups():
-            if metric in group.names:
-                for n, cell in zip(group.rows, group.cells(metric, what), strict=True):
-                    cells[n] = cell
+        for group in (self._all_groups()[n] for n in groups):
+            if isinstance(group.rows, slice):
+                cells[group.rows] = group.cells(metric, what)
+                continue
+            for n, cell in zip(group.rows, group.cells(metric, what), strict=True):
+                cells[n] = cell
         for n, tracks in self._all_apart().items():
             for track in tracks:
                 if metric in track.values:
@@ -98,6 +112,8 @@ class SegmentStack:
     def _dense(self, column: Column) -> Any:
         if column[0] in ("f", "i"):
             return self._numbers(column, self._table)
+        if column[0] == "all" and fits_a_block(column[1]):
+            return np.full(self._table.rows, column[1])
         return values(column, self._table.rows, self._table.blocks)
 
     def _numbers(self, column: Column, part: Segment) -> Array:
@@ -134,7 +150,7 @@ class _CurveGroup:
     def __init__(self, group: Mapping[str, Any], part: Segment, base: int) -> None:
         self._group, self._blocks = group, part.blocks
         self.names = frozenset(group["names"])
-        self.rows = [base + n for n in group["rows"]]
+        self.rows = _rows(group["rows"], base)
         self._shared: dict[str, list[Array]] = {}
 
     def cells(self, metric: str, what: str) -> list[Array]:
@@ -153,5 +169,9 @@ class _CurveGroup:
         return [whole[end - count : end] for end, count in zip(ends, counts, strict=True)]
 
 
-def _joined(sweep: str, parts: Sequence[Segment]) -> bytes:
-    return b"".join(merging.merge(sweep, parts, curves=False))
+def _rows(listed: list[int], base: int) -> slice | list[int]:
+    """These rows of a part, counted through all parts; mostly they follow each other."""
+    first, count = listed[0] if listed else 0, len(listed)
+    if listed == [*range(first, first + count)]:
+        return slice(base + first, base + first + count)
+    return [base + n for n in listed]

@@ -178,7 +178,7 @@ def is_run(name: str) -> bool:
 
 def are_runs(names: Sequence[str]) -> bool:
     """Whether all of these are ids of runs: tens of thousands are looked at at once."""
-    lines = "".join(f"{name}\n" for name in names)
+    lines = "\n".join([*names, ""])
     return lines.count("\n") == len(names) and _RUNS.fullmatch(lines) is not None
 
 

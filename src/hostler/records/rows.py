@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import field
+from operator import itemgetter
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
@@ -133,11 +134,11 @@ def others(
 ) -> list[Row]:
     """Runs of a sweep whose newest entries are these, without some that the reader has. What cannot be read
     is said, and left out."""
-    known = {int(run[:7]) for run in but}
+    known = set(map(int, map(itemgetter(slice(7)), but)))
+    if known.issuperset(range(job.count)):
+        return []
     started = {RunKey(job.name, run).index: run for run in newest if run not in but}
     indices = [i for i in range(job.count) if i not in known and (i in started or i not in job.dropped)]
-    if not indices:
-        return []
     alive, found = Alive(store, say), []
     for index in indices:
         run = started.get(index) or job.run_id(index)

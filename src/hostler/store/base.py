@@ -81,6 +81,17 @@ def keys(store: Store, prefix: str, after: str = "") -> Iterable[str]:
     return alone(prefix, after) if alone else (entry.key for entry in store.list(prefix, after))
 
 
+def get_into(store: Store, key: str, memory: memoryview) -> int:
+    """Read an object into memory that is there, as far as it has room: how many bytes these were. Without a
+    copy, where the store can."""
+    into = getattr(store, "get_into", None)
+    if into is not None:
+        return int(into(key, memory))
+    data = store.get(key, end=len(memory)).data
+    memory[: len(data)] = data
+    return len(data)
+
+
 def put_again(store: Store, data: bytes, key: str, known: str) -> None:
     """Put bytes that the store has under another key already: without writing them, where it can. For copies
     that decide nothing: this one may be gone after the machine of a folder has crashed."""

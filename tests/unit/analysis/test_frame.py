@@ -15,6 +15,7 @@ import hostler
 from hostler import settings
 from hostler.analysis import filters
 from hostler.analysis.frame import is_low_best
+from hostler.analysis.tables import pandas_frame
 from hostler.cli.main import cli
 from hostler.errors import MissingError, StoreError, UsageError
 from hostler.records.launch import costs, launches
@@ -124,6 +125,35 @@ def test_metric_named_like_the_best_of_another_keeps_both_columns(filled: Filled
     assert (row["acc"], row["acc.best"]) == (0.0, 1.0)
     assert (row["metric.acc.best"], list(row["metric.acc.best.curve"])) == (8.0, [7.0, 8.0])
     assert {row["param.state"], row["param.param.state"]} == {"x", "y"}
+
+
+@pytest.mark.parametrize(
+    "cells",
+    [
+        ["a", "bc", ""], ["ä", "日本", "x"], ["same"] * 3, ["ü"] * 3, [""] * 3, ["a", None, "b"],
+        ["a", math.nan], [math.nan] * 3, [math.nan, 1.0], [math.nan, "a"], [1, 2], [1, True], ["a", 1],
+        [["a"], ["b"]], [2**70, 1], [],
+        [True, False],
+    ],
+)  # fmt: skip
+def test_column_becomes_what_pandas_makes_of_it(cells: list[Any]) -> None:
+    import pandas
+
+    pandas.testing.assert_frame_equal(pandas_frame({"c": cells}), pandas.DataFrame({"c": cells}))
+
+
+def test_string_that_is_no_text_is_kept_in_a_frame() -> None:
+    assert list(pandas_frame({"c": ["a", "\ud800"]})["c"]) == ["a", "\ud800"]
+
+
+def test_metrics_logged_together_share_steps_and_others_do_not(filled: Filled) -> None:
+    job = filled.sweep("s", [{"lr": 0.1}, {"lr": 0.2}])
+    filled.attempt(job, 0, [Point(n, 1.0, {"a": 1.0, "b": 2.0}) for n in range(3)]).end("done", attempts=1)
+    points = [Point(n, 1.0, {"a": 1.0, **({"b": 2.0} if n else {})}) for n in range(3)]
+    filled.attempt(job, 1, points).end("done", attempts=1)
+    frame = hostler.frame(filled.url)
+    assert [list(steps) for steps in frame["a.steps"]] == [[0, 1, 2], [0, 1, 2]]
+    assert [list(steps) for steps in frame["b.steps"]] == [[0, 1, 2], [1, 2]]
 
 
 def test_a_folder_may_be_given_as_a_path(filled: Filled) -> None:

@@ -117,6 +117,26 @@ def test_damaged_segment_is_reported_and_its_runs_read_singly(store: Store) -> N
     assert {row.state for row in rows.rows(store)} == {"done"}
 
 
+@pytest.mark.parametrize("block", [packing.BLOCK, 3 << 18, 1 << 10])  # of all, of a few, of none
+def test_long_segments_of_a_folder_share_blocks_of_memory(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, block: int
+) -> None:
+    monkeypatch.setattr(packing, "BLOCK", block)
+    store = open_store(str(tmp_path))
+    points = [Point(n, 1.0, {"a": float(n)}) for n in range(9000)]
+    for n in range(5):
+        packed = segments.packed(f"{n:07d}-s-abcdef", 2, {"state": "done", "host": "h" * n}, {}, points[n:])
+        segments.write(store, "s", [packed], n)
+    store.put(layout.segment("s", 6), store.get(layout.segment("s", 5)).data[:-8])
+    (tmp_path / layout.segment("s", 7)).write_bytes(b"")
+    said: list[str] = []
+    found = packing.read(store, "s", {2}, said.append)
+    assert list(found) == [1, 3, 4, 5] and len(said) == 2
+    for n, segment in found.items():
+        alone = segments.decode(store.get(layout.segment("s", n)).data, "alone")
+        assert segment.header == alone.header and segment.blocks == alone.blocks
+
+
 def test_the_curve_of_a_resumed_run_is_the_chain_s(store: Store) -> None:
     job = submit(store, 1)
     attempt(store, job, 0, 0.0)

@@ -144,7 +144,43 @@ def test_unsavable_value_is_named_once_and_again_when_missed(scene: Scene) -> No
 def test_the_newest_are_kept_and_older_ones_removed(scene: Scene) -> None:
     for step in (1, 2, 3, 4):
         scene.save(step)
+        assert scene.steps[:2] == [step, step - 1][:step]
+    scene.checkpointer.close()
     assert scene.steps == [4, 3] and len(list(scene.folder.iterdir())) == 2
+
+
+def test_durable_save_does_not_wait_for_old_ones_to_go(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
+    begun, gate, remove = threading.Event(), threading.Event(), saved_folder.remove
+
+    def slowly(folder: Path, mark: Mark) -> None:
+        begun.set()
+        assert gate.wait(30)
+        remove(folder, mark)
+
+    monkeypatch.setattr(saved_folder, "remove", slowly)
+    for step in (1, 2, 3):
+        scene.save(step)
+    assert begun.wait(30) and scene.steps == [3, 2, 1]
+    scene.checkpointer.save(4, {})
+    assert not scene.checkpointer.wait(0.05), "room is made before the next one is written"
+    gate.set()
+    assert scene.checkpointer.wait(30) and scene.steps[:2] == [4, 3] and 1 not in scene.steps
+    scene.checkpointer.close()
+    assert scene.steps == [4, 3] and scene.said == []
+
+
+def test_old_one_that_cannot_be_removed_is_said_and_saves_go_on(
+    scene: Scene, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(folder: Path, mark: Mark) -> None:
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr(saved_folder, "remove", refuse)
+    for step in (1, 2, 3, 4):
+        scene.save(step)
+    scene.checkpointer.close()
+    assert scene.steps == [4, 3, 2, 1]
+    assert scene.said and all("cannot be removed" in line for line in scene.said)
 
 
 def test_second_checkpoint_of_a_step_spares_the_first_until_whole(scene: Scene) -> None:

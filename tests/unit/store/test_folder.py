@@ -3,7 +3,7 @@ from __future__ import annotations
 import errno
 import os
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -11,8 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hostler.errors import StoreError
-from hostler.store import NotFound
-from hostler.store.base import put_again
+from hostler.store import NotFound, Store
+from hostler.store.base import get_into, put_again
 from hostler.store.folder import FolderStore
 from hostler.store.memory import MemoryStore
 
@@ -36,6 +36,25 @@ def test_a_folder_lists_like_memory(
     listed = [row.key for row in folder.list(prefix, after, deep=deep)]
     assert listed == [row.key for row in memory.list(prefix, after, deep=deep)]
     assert listed == sorted(listed)
+
+
+@pytest.mark.parametrize("make", [FolderStore, lambda path: MemoryStore()])
+def test_object_is_read_into_memory_that_is_there(tmp_path: Path, make: Callable[[Path], Store]) -> None:
+    store, memory = make(tmp_path), memoryview(bytearray(8))
+    store.put("a/b", b"12345")
+    assert get_into(store, "a/b", memory) == 5 and bytes(memory) == b"12345\0\0\0"
+    assert get_into(store, "a/b", memory[6:]) == 2 and bytes(memory) == b"12345\00012"
+    with pytest.raises(NotFound):
+        get_into(store, "a/c", memory)
+
+
+def test_pipe_and_folder_are_no_objects_to_read_into_memory(tmp_path: Path) -> None:
+    store = FolderStore(tmp_path)
+    store.put("a/b", b"")
+    os.mkfifo(tmp_path / "pipe")
+    for key in ("a", "pipe"):
+        with pytest.raises(NotFound):
+            get_into(store, key, memoryview(bytearray(8)))
 
 
 def test_listing_reads_only_needed_files_and_folders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

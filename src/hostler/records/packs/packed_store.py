@@ -105,6 +105,13 @@ class PackedStore:
         packed_object = self._packed(place, key)
         return Blob(packed_object.data[start:end], packed_object.etag)
 
+    def get_into(self, key: str, memory: memoryview) -> int:
+        if covered_keys.place(key) is None:
+            return stores.get_into(self.inner, key, memory)
+        data = self.get(key, end=len(memory)).data
+        memory[: len(data)] = data
+        return len(data)
+
     def put(self, key: str, data: bytes, *, if_absent: bool = False) -> bool:
         place = covered_keys.place(key) if if_absent else None
         if place is None:

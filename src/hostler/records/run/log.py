@@ -68,26 +68,30 @@ def index_of(run: str) -> int:
 def heads(store: Store, sweep: str, after: str = "") -> dict[str, int]:
     """run → number of the newest entry of its log, in one listing of the keys after this one."""
     at = len(layout.logs_of(sweep))
-    return newest_of([key[at:] for key in keys(store, layout.logs_of(sweep), after)])
+    return newest_of(list(keys(store, layout.logs_of(sweep), after)), at)
 
 
 _ENTRY = len("-000001.json")
 
 
-def newest_of(names: Sequence[str]) -> dict[str, int]:
-    """run → the number of its newest entry, of names under log/ in their order; strays are passed over.
-    There are tens of thousands: where all end alike, as they do without strays, none is taken apart alone.
-    Pure."""
-    ends = {name[-_ENTRY:] for name in names}
-    if all(end[:1] == "-" and layout.is_entry_number(end[1:]) for end in ends):
-        numbers = {end: int(end[1:-5]) for end in ends}
-        last = {name[:-_ENTRY]: numbers[name[-_ENTRY:]] for name in names}  # of a run the newest comes last
-    else:
-        parts = [name.rpartition("-") for name in names]
+def newest_of(names: Sequence[str], at: int = 0) -> dict[str, int]:
+    """run → the number of its newest entry, of names under log/ in their order, each from `at` on; strays are
+    passed over. There are tens of thousands: where the newest end as entries do, as all do without strays,
+    none is taken apart alone. Pure."""
+    newest = {name[at:-_ENTRY]: name[-_ENTRY:] for name in names}  # of a run the newest comes last
+    numbers = {end: int(end[1:-5]) for end in {*newest.values()} if _is_entry(end)}
+    try:
+        last = {run: numbers[end] for run, end in newest.items()}
+    except KeyError:
+        parts = [name[at:].rpartition("-") for name in names]
         last = {run: int(rest[:-5]) for run, _, rest in parts if layout.is_entry_number(rest)}
     if layout.are_runs([*last]):
         return last
     return {run: k for run, k in last.items() if layout.is_run(run)}
+
+
+def _is_entry(end: str) -> bool:
+    return end[:1] == "-" and layout.is_entry_number(end[1:])
 
 
 def head(store: Store, key: RunKey) -> int:

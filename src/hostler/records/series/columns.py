@@ -62,6 +62,11 @@ class Blocks:
         return self.raw(kind, [_little(values).tobytes()])
 
 
+def fits_a_block(value: Any) -> bool:
+    """Whether it is a number as blocks have them."""
+    return type(value) is float or (type(value) is int and -_LARGEST <= value < _LARGEST)
+
+
 def values(column: Column, rows: int, blocks: memoryview) -> list[Any]:
     """Values of a column of so many rows."""
     if column[0] == "all":

@@ -14,13 +14,24 @@ from hostler.records.series.columns import Blocks, Column, values
 from hostler.records.series.segments import PARTS, STEPS, Segment, Sparse
 
 
-def merge(
-    sweep: str, parts: Sequence[Segment], *, curves: bool = True, **facts: Any
-) -> list[bytes | memoryview]:
+def merge(sweep: str, parts: Sequence[Segment], **facts: Any) -> list[bytes | memoryview]:
     """All rows of all of them, one after the other, as the pieces of one segment: curves are large, and are
     not copied for it. `facts` go into the header."""
     merging = _Merging(parts)
-    header = {
+    header = _header(sweep, merging) | {"tracks": merging.tracks(), **facts}
+    return [segments.head(header), *merging.blocks.parts]
+
+
+def table(sweep: str, parts: Sequence[Segment]) -> Segment:
+    """The same without curves, for a reader in this process."""
+    merging = _Merging(parts)
+    header = _header(sweep, merging) | {"tracks": []}
+    return Segment(header, memoryview(b"".join(merging.blocks.parts)))
+
+
+def _header(sweep: str, merging: _Merging) -> dict[str, Any]:
+    parts = merging.parts
+    return {
         "format": segments.FORMAT,
         "token": os.urandom(8).hex(),
         "sweep": sweep,
@@ -31,26 +42,23 @@ def merge(
         "end": merging.tables("end"),
         "params": merging.tables("params"),
         "totals": merging.totals(),
-        "tracks": merging.tracks() if curves else [],
-        **facts,
     }
-    return [segments.head(header), *merging.blocks.parts]
 
 
 class _Merging:
     def __init__(self, parts: Sequence[Segment]) -> None:
-        self._parts, self.blocks = parts, Blocks()
+        self.parts, self.blocks = parts, Blocks()
         self._bases = [0]
         for part in parts:
             self._bases.append(self._bases[-1] + part.rows)
 
     def based(self) -> list[tuple[int, Segment]]:
         """Each, with how many rows come before it."""
-        return list(zip(self._bases, self._parts, strict=False))
+        return list(zip(self._bases, self.parts, strict=False))
 
     def column(self, found: Sequence[tuple[Column, int]], of: Sequence[Segment] | None = None) -> Column:
         """Columns of so many rows each, as one."""
-        parts = of or self._parts
+        parts = of or self.parts
         kinds = {column[0] for column, _ in found}
         if kinds in ({"f"}, {"i"}):
             cut = [_cut(c, part) for (c, _), part in zip(found, parts, strict=True)]
@@ -61,7 +69,7 @@ class _Merging:
         return self.blocks.column(list(chain.from_iterable(cells)))
 
     def tables(self, name: str) -> dict[str, Sparse]:
-        every = dict.fromkeys(key for part in self._parts for key in part.header[name])
+        every = dict.fromkeys(key for part in self.parts for key in part.header[name])
         return {key: self._sparse(name, key) for key in every}
 
     def _sparse(self, name: str, key: str) -> Sparse:
@@ -76,7 +84,7 @@ class _Merging:
 
     def _rows(self, found: Sequence[tuple[int, Segment, list[int] | None]]) -> list[int] | None:
         """Which rows of all these are; None: every one."""
-        if len(found) == len(self._parts) and all(rows is None for _, _, rows in found):
+        if len(found) == len(self.parts) and all(rows is None for _, _, rows in found):
             return None
         own = ((base, range(part.rows) if rows is None else rows) for base, part, rows in found)
         return [base + n for base, rows in own for n in rows]
@@ -84,7 +92,7 @@ class _Merging:
     def totals(self) -> dict[str, Any]:
         return {
             name: self._total(name)
-            for name in dict.fromkeys(name for part in self._parts for name in part.header["totals"])
+            for name in dict.fromkeys(name for part in self.parts for name in part.header["totals"])
         }
 
     def _total(self, name: str) -> dict[str, Any]:

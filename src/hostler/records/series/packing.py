@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import mmap
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
@@ -20,13 +21,17 @@ from hostler.records.series.segments import PackedRun, Segment
 from hostler.records.sweep import sweeps
 from hostler.spec.job import Job
 from hostler.store import Entry, NotFound, Store
+from hostler.store.base import get_into
 from hostler.store.registry import is_folder
 
 RUNS = 100  # in a segment
 BYTES = 16 << 20  # or so many
 SEVERAL, LONG = 4, 128 << 10  # segments, and bytes of one, from which they are fetched ahead
+BLOCK = 64 << 20  # bytes of memory for many of a folder
 FAR, NEAR = 8, 2  # how many at a time: of a bucket, of a folder
 ANY = 1 << 30  # an attempt that comes after all others
+
+Fetched = tuple[str, Callable[[], bytes | memoryview]]  # a key, and what returns its bytes or raises
 
 
 @dataclass(frozen=True)
@@ -52,20 +57,37 @@ def read(
 ) -> dict[int, Segment]:
     """All segments but those with these numbers. One that is damaged is said, and passed over: a segment is
     only a copy."""
-    return dict(each(store, sweep, known, say))
+    return begin(store, sweep, known)(say)
+
+
+def begin(
+    store: Store, sweep: str, known: Iterable[int] = ()
+) -> Callable[[Callable[[str], None]], dict[int, Segment]]:
+    """What returns the same: many long ones of a folder are read meanwhile, by a thread."""
+    entries = _entries(store, sweep, known)
+    together = is_folder(store.url) and len(entries) >= SEVERAL and entries[0].size > LONG
+    fetched = _together(store, entries) if together else _fetched(store, entries)
+    return lambda say: dict(_decoded(fetched, say))
 
 
 def each(
     store: Store, sweep: str, known: Iterable[int] = (), say: Callable[[str], None] = lambda line: None
 ) -> Iterator[tuple[int, Segment]]:
     """The same one by one: but for a few that are fetched ahead, none is held that the reader lets go."""
+    return _decoded(_fetched(store, _entries(store, sweep, known)), say)
+
+
+def _entries(store: Store, sweep: str, known: Iterable[int]) -> list[Entry]:
     have = {0, *known}
-    entries = [
+    return [
         entry for entry in store.list(layout.segments(sweep)) if segments.number_of(entry.key) not in have
     ]
-    for key, fetched in _fetched(store, entries):
+
+
+def _decoded(fetched: Iterable[Fetched], say: Callable[[str], None]) -> Iterator[tuple[int, Segment]]:
+    for key, data in fetched:
         try:
-            segment = segments.decode(fetched(), key)
+            segment = segments.decode(data(), key)
             segment.check_facts(key)
             yield segments.number_of(key), segment
         except NotFound:  # deleted right now
@@ -74,27 +96,66 @@ def each(
             say(str(error))
 
 
-def _fetched(store: Store, wanted: Sequence[Entry]) -> Iterator[tuple[str, Callable[[], bytes]]]:
-    """Each key, and what returns its bytes or raises: several at a time where one alone takes long."""
+def _together(store: Store, wanted: Sequence[Entry]) -> Iterator[Fetched]:
+    """Many in one block of memory: taken piece by piece it costs more than to read what comes into it."""
+    from concurrent.futures import ThreadPoolExecutor  # small stores do without
 
-    def fetch(key: str) -> bytes:
-        return store.get(key).data
+    left, place = sum(map(_room, wanted)), memoryview(b"")
+    reads: list[Callable[[], bytes | memoryview]] = []
+    for entry in wanted:
+        room = _room(entry)
+        if room > len(place):
+            place = memoryview(_memory(min(left, BLOCK)))
+        mine = partial(_filled, place=place[: entry.size]) if room else _whole
+        reads.append(partial(mine, store, entry.key))
+        place, left = place[room:], left - room
+    pool = ThreadPoolExecutor(1)
+    futures = [pool.submit(read) for read in reads]
+    pool.shutdown(wait=False)
+    return ((entry.key, future.result) for entry, future in zip(wanted, futures, strict=True))
 
+
+def _room(entry: Entry) -> int:
+    """Bytes of a block that it takes; 0 for one that does not go into a block."""
+    room = -(-entry.size // 64) * 64
+    return room if room <= BLOCK else 0
+
+
+def _whole(store: Store, key: str) -> bytes:
+    return store.get(key).data
+
+
+def _filled(store: Store, key: str, place: memoryview) -> memoryview:
+    return place[: get_into(store, key, place)]
+
+
+def _memory(size: int) -> mmap.mmap:
+    """Memory that nobody has touched, in large pages where the machine has them."""
+    block = mmap.mmap(-1, size, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+    try:
+        block.madvise(mmap.MADV_HUGEPAGE)
+    except (AttributeError, OSError):
+        pass
+    return block
+
+
+def _fetched(store: Store, wanted: Sequence[Entry]) -> Iterator[Fetched]:
+    """Several at a time where one alone takes long."""
     far = not is_folder(store.url)
     if len(wanted) < SEVERAL or not (far or wanted[0].size > LONG):
-        yield from ((entry.key, partial(fetch, entry.key)) for entry in wanted)
+        yield from ((entry.key, partial(_whole, store, entry.key)) for entry in wanted)
         return
     from concurrent.futures import ThreadPoolExecutor  # small stores do without
 
     with ThreadPoolExecutor(FAR if far else NEAR) as pool:
         rest = iter(wanted)
         ahead = deque(
-            (entry.key, pool.submit(fetch, entry.key)) for entry in islice(rest, FAR if far else NEAR)
+            (entry.key, pool.submit(_whole, store, entry.key)) for entry in islice(rest, FAR if far else NEAR)
         )
         while ahead:
             key, future = ahead.popleft()
             yield key, future.result
-            ahead.extend((entry.key, pool.submit(fetch, entry.key)) for entry in islice(rest, 1))
+            ahead.extend((entry.key, pool.submit(_whole, store, entry.key)) for entry in islice(rest, 1))
 
 
 def ends(

@@ -85,7 +85,7 @@ class Checkpointer:
         self.on_resume: Callable[[], None] = lambda: None  # what else is put back where a loop goes on
         self._part: RankPart | None = None  # restored; holds what no object has asked for yet
         self._last: Mark | None = None
-        self._writer = Writer(self._write)
+        self._writer = Writer(self._write, self._shelf.prune)
         self._failed: _PendingSave | None = None  # of `follow`: nothing comes in its place by itself
         self._owed = False  # a save was asked for while another was being written
         self._warned: set[str] = set()
@@ -176,6 +176,8 @@ class Checkpointer:
         self._writer.give(replace(job, first=first))
         if durable:
             self.wait()
+        if finished is not None:  # the process may be at its end
+            self._shelf.prune()
 
     def follow(self, number: int, state: Mapping[str, Any]) -> int | None:
         """Copy everything now, and write it after what is being written; it replaces what waits for that, and
@@ -202,6 +204,7 @@ class Checkpointer:
         if self._failed is not None:
             self._writer.give(self._failed)
             self.wait()
+        self._shelf.prune()
         for tracked_object in self._tracked.values():
             tracked_object.close()
         self._safe.close()

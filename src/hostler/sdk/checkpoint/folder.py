@@ -10,6 +10,7 @@ import errno
 import time
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
+from threading import Lock
 from typing import Any, Protocol
 
 from hostler import env
@@ -37,6 +38,7 @@ class Shelf:
         self._told = told(folder, board)
         self._folder, self._keep, self._say = folder, max(1, keep), say
         self._rank, self._world = rank, world
+        self._pruning, self._is_due = Lock(), False
 
     def newest(self) -> tuple[SavedCheckpoint, RankPart] | None:
         """The newest one that is whole; what is not, is said. Leftovers of a killed save are removed."""
@@ -63,7 +65,8 @@ class Shelf:
     def put(
         self, mark: Mark, tree: Mapping[str, Any], header: bytes, data: memoryview, facts: Mapping[str, Any]
     ) -> None:
-        """Durable when this returns, for rank 0 with the files of all ranks; then old ones are removed."""
+        """Durable when this returns, for rank 0 with the files of all ranks. `prune` comes after it."""
+        self.prune()
         place = self._folder / mark.name
         place.mkdir(parents=True, exist_ok=True)
         try:
@@ -77,13 +80,24 @@ class Shelf:
             record = {"step": mark.step, "world": self._world, "saved": time.time(), **facts, "files": files}
             part.write_whole(place / COMMIT, saved_folder.seal(record))
             part.sync_folder(self._folder)
+            self._is_due = True
         except (OSError, StoreError) as error:
             self._give_up(mark, error)
             raise
         finally:
             if self._rank == 0:
                 self._told.forget(mark, self._others)
-        self._prune(self._keep)
+
+    def prune(self) -> None:
+        """Remove those that the last one makes old. It takes a while for large ones; the next one is not
+        written before it is done."""
+        with self._pruning:
+            try:
+                if self._is_due:
+                    self._prune(self._keep)
+                self._is_due = False
+            except OSError as error:
+                self._say(f"checkpoints before the last {self._keep} cannot be removed: {error}")
 
     def refuse(self, mark: Mark) -> None:
         """There will be no part of this one from here: rank 0 need not wait for it."""

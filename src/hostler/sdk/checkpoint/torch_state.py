@@ -10,6 +10,7 @@ import ctypes
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from importlib import import_module
 from typing import Any, Final
 
@@ -36,6 +37,7 @@ class _TensorUse:
     """A tensor somewhere in the state, and the JSON that will say where it is."""
 
     tensor: Any
+    storage: tuple[str, int]
     name: str
     made: dict[str, Json]
 
@@ -76,7 +78,7 @@ class TorchState:
     def close(self) -> None:
         by_storage: dict[Any, list[_TensorUse]] = {}
         for use in self._uses.values():
-            by_storage.setdefault(_storage(use.tensor), []).append(use)
+            by_storage.setdefault(use.storage, []).append(use)
         for uses in by_storage.values():
             for group in _overlapping(uses) if len(uses) > 1 else [uses]:
                 if len(group) == 1:
@@ -92,16 +94,18 @@ class TorchState:
         kind = type(value).__name__
         tensor = value.detach().resolve_conj().resolve_neg()
         whose = id(value) if tensor.numel() == 0 else 0
-        place = (_storage(tensor), tensor.storage_offset(), whose)
+        device = _device_name(tensor.device)
+        storage = (device, tensor.untyped_storage().data_ptr())
+        place = (storage, tensor.storage_offset(), whose)
         key = (*place, tensor.shape, tensor.stride(), tensor.dtype, kind)
         if key not in self._uses:
-            made: dict[str, Json] = {TAG: "torch.tensor", "device": str(tensor.device)}
+            made: dict[str, Json] = {TAG: "torch.tensor", "device": device}
             if kind == "Parameter":
                 made["parameter"] = True
             if value.requires_grad:
                 made["grad"] = True
             self.cuda = self.cuda or tensor.device.type == "cuda"
-            self._uses[key] = _TensorUse(tensor, self._name(keys), made)
+            self._uses[key] = _TensorUse(tensor, storage, self._name(keys), made)
         return self._uses[key].made
 
     def _alone(self, use: _TensorUse) -> None:
@@ -118,7 +122,7 @@ class TorchState:
             t = use.tensor
             use.made["name"] = first.name
             use.made["view"] = {
-                "dtype": _dtype_name(t),
+                "dtype": _dtype_name(t.dtype),
                 "offset": t.storage_offset() * t.element_size() - begin,
                 "shape": list(t.shape),
                 "stride": list(t.stride()),
@@ -129,7 +133,7 @@ class TorchState:
         )
 
     def _add(self, tensor: Any, use: _TensorUse) -> None:
-        torch, name = self._torch, _dtype_name(tensor)
+        torch, name = self._torch, _dtype_name(tensor.dtype)
         shape = tuple(tensor.shape)
         if name not in NAMES:
             use.made.update(dtype=name, shape=list(shape))
@@ -320,12 +324,15 @@ def _on_device(tensor: Any) -> Any:
     return tensor if tensor.device.type == "cuda" else None
 
 
-def _storage(tensor: Any) -> tuple[str, int]:
-    return (str(tensor.device), tensor.untyped_storage().data_ptr())
+@lru_cache(maxsize=64)
+def _device_name(device: Any) -> str:
+    """There are thousands of tensors, and few devices."""
+    return str(device)
 
 
-def _dtype_name(tensor: Any) -> str:
-    return str(tensor.dtype).removeprefix("torch.")
+@lru_cache(maxsize=64)
+def _dtype_name(dtype: Any) -> str:
+    return str(dtype).removeprefix("torch.")
 
 
 def _overlapping(uses: list[_TensorUse]) -> list[list[_TensorUse]]:

@@ -174,7 +174,10 @@ def _all_plain(values: Iterable[Any]) -> bool:
         return False
     if float in kinds and not all(map(math.isfinite, (x for x in items if type(x) is float))):
         return False
-    return int not in kinds or max(x.bit_length() for x in items if type(x) is int) <= BIG
+    if int not in kinds:
+        return True
+    whole = items if len(kinds) == 1 else [x for x in items if type(x) is int]
+    return max(max(whole).bit_length(), min(whole).bit_length()) <= BIG
 
 
 def _leaf(value: Any) -> Json:

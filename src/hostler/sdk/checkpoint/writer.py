@@ -15,8 +15,9 @@ Job = TypeVar("Job")
 
 
 class Writer(Generic[Job]):
-    def __init__(self, write: Callable[[Job], None]) -> None:
-        self._write = write
+    def __init__(self, write: Callable[[Job], None], tidy: Callable[[], None] = lambda: None) -> None:
+        """`tidy` is called when one has been written, and nobody waits for it."""
+        self._write, self._tidy = write, tidy
         self._turn = threading.Condition()
         self._writing: Job | None = None
         self._waiting: Job | None = None
@@ -81,3 +82,4 @@ class Writer(Generic[Job]):
                 self._turn.notify_all()
             if following is not None:
                 self._start(following, newest)
+        self._tidy()

@@ -20,6 +20,7 @@ from hostler.worker.process.process import Process
 from hostler.worker.process.warm import Warmth
 from hostler.worker.run.folder_remover import Broom
 from hostler.worker.run.surroundings import Surroundings
+from hostler.worker.shared.gate import Gate
 
 
 @dataclass(frozen=True)
@@ -37,6 +38,7 @@ class Machine:
     preparations: Preparations = field(default_factory=Preparations)
     surroundings: Surroundings = field(default_factory=Surroundings)
     broom: Broom = field(default_factory=Broom)
+    gate: Gate = field(default_factory=Gate)  # of runs that share a process
     compactor: Compactor = field(default_factory=Compactor)
     archivist: Archivist = field(default_factory=Archivist)
     ledger: Ledger = field(default_factory=Ledger)

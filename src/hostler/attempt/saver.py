@@ -14,6 +14,7 @@ import re
 import shutil
 import threading
 from collections.abc import Callable, Container, Mapping
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -36,6 +37,7 @@ AGAIN = 15.0  # seconds after which a save that failed is tried again
 SOONEST = 0.05  # seconds between the first looks at the folder of an attempt
 GROWTH = 8  # a look comes after this part of the attempt's age, until they come every `tick`
 NAMED = 3  # files that a message names
+FIRST = Place(1, 1)  # of all places of a run
 
 
 class NotWhole(HostlerError):
@@ -110,6 +112,8 @@ class Saver:
         self.commits = 0
         self._wake, self._closed = threading.Event(), False
         self._ending = False  # `final` is under way
+        self._exited: Callable[[], bool] = lambda: False
+        self._when: Callable[[], AbstractContextManager[None]] = nullcontext
         self._thread: threading.Thread | None = None
         self._took = 0.0  # seconds of the last save
         self._slow = False  # said of the store that it is
@@ -125,7 +129,15 @@ class Saver:
         """Whether its thread has ended, and nobody wanted it to."""
         return self._thread is not None and not self._closed and not self._thread.is_alive()
 
-    def start(self, tick: float) -> None:
+    def start(
+        self,
+        tick: float,
+        exited: Callable[[], bool] = lambda: False,
+        when: Callable[[], AbstractContextManager[None]] = nullcontext,
+    ) -> None:
+        """Tick every so many seconds. `exited`: whether the process is over, so that the rest is `final`'s.
+        `when`: within which a tick may be."""
+        self._exited, self._when = exited, when
         self._thread = threading.Thread(
             target=self._loop, args=(tick,), name=f"saver-{self.target.run}", daemon=True
         )
@@ -227,8 +239,9 @@ class Saver:
             self._watch.expect_look(wait)
             self._wake.wait(wait)
             self._wake.clear()
-            if not self._closed and not self.try_tick():
-                self._closed = True
+            with self._when():
+                if not (self._closed or self._exited() or self.try_tick()):
+                    self._closed = True
 
     def _save(self, choice: Choice, *, settled: bool, finished: Record | None = None) -> Checkpoint | None:
         target, begun = self.target, self._clock()
@@ -270,7 +283,8 @@ class Saver:
         self.commits, self._last = self.commits + 1, self._clock()
         self._took = self._last - begun
         self._tell_slowness(choice)
-        self._crowded, self._thinned = True, float("-inf")
+        # the first try of a first attempt has nothing before it: a list would cost each run a request
+        self._crowded, self._thinned = self._crowded or place != FIRST, float("-inf")
         if self._ending:
             self._thin()
         else:

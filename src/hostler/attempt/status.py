@@ -34,11 +34,13 @@ class AttemptStatus:
         say: Callable[[str], None],
         urgent: Collection[str] = (),
         patience: float | None = None,
+        rest: Callable[[float], None] = time.sleep,
     ) -> None:
         """`urgent`: reasons of a stop after which the store is waited for no longer than the grace.
-        `patience`: seconds that it is waited for at all; None: as long as the run is ours."""
+        `patience`: seconds that it is waited for at all; None: as long as the run is ours. `rest`: sleeps
+        between two tries."""
         self._attempt, self._timing, self._clock, self._say = attempt, timing, clock, say
-        self._urgent, self._hurried, self._patience = urgent, False, patience
+        self._urgent, self._hurried, self._patience, self._rest = urgent, False, patience, rest
         self.stop: str | None = None  # the reason of the first stop request
         self.fenced = False
         self.gave_up = False  # it had to go before the store would take what it had
@@ -79,5 +81,5 @@ class AttemptStatus:
                 if self._patience is not None and waited >= self._patience:
                     raise
                 self._say(f"{self._attempt.key.run}: {error}; trying again")
-                time.sleep(wait)
+                self._rest(wait)
                 wait = min(wait * 2, self._timing.wait_max)

@@ -37,11 +37,9 @@ def sample(
     *,
     supervisor: int = 0,
     limit: int | None = None,
-    table: Mapping[int, ProcessRow] | None = None,
 ) -> Usage:
-    """The run whose leader is `pid`, with the strays its supervisor has adopted. `table`: of processes, if
-    somebody has just read one."""
-    rows = _rows(proctable.table() if table is None else table, pid, supervisor)
+    """The run whose leader is `pid`, with the strays its supervisor has adopted."""
+    rows = _rows(proctable.table(), pid, supervisor)
     rss = sum(row.rss for row in rows)
     if limit is not None and rss > limit:
         rss = sum(_own_part(row) for row in rows)

@@ -430,7 +430,9 @@ class Worker:
         self._gave_back.remove(execution)
         self._pulse.drop(execution)
         self._m.say(f"{execution.attempt.key.run}: {execution.outcome or 'the worker failed; see its log'}")
-        self._busy_at, self._stays_since, self._rests_until = self._m.clock(), None, -math.inf
+        self._busy_at, self._stays_since = self._m.clock(), None
+        if not any(self._shares(one, execution) for one in self._running):  # else it made no room
+            self._rests_until = -math.inf
         self._used += execution.cost
         if execution.outcome in ENDED:
             self._growth.ended(execution.attempt.key.sweep)

@@ -21,6 +21,7 @@ from hostler.worker.process.warm import Warmth
 from hostler.worker.run.folder_remover import Broom
 from hostler.worker.run.reused_folders import ReusedFolders
 from hostler.worker.run.surroundings import Surroundings
+from hostler.worker.shared.gate import Gate
 
 
 @dataclass(frozen=True)
@@ -39,6 +40,7 @@ class Machine:
     surroundings: Surroundings = field(default_factory=Surroundings)
     broom: Broom = field(default_factory=Broom)
     reused: ReusedFolders = field(default_factory=ReusedFolders)
+    gate: Gate = field(default_factory=Gate)  # of runs that share a process
     compactor: Compactor = field(default_factory=Compactor)
     archivist: Archivist = field(default_factory=Archivist)
     ledger: Ledger = field(default_factory=Ledger)

@@ -38,6 +38,7 @@ from hostler.worker.run import run_folders
 from hostler.worker.run.conclude import LEAVING, ORPHANED, PREEMPTED
 from hostler.worker.run.leftovers import remove_leftovers
 from hostler.worker.session_name import new_session, place_of
+from hostler.worker.shared.gate import Gate, width_of
 
 if TYPE_CHECKING:
     from hostler.backends.base import Host
@@ -126,7 +127,16 @@ def _carry_on(
     offer = room.offer(slots=given.slots, cpus=given.cpus, gpus=given.gpus)
     parents = warm.Warmth(run_folders.of_session(env.cache_dir(), session) / "warm")
     kept = parents if warm.wanted() else None
-    machine = Machine(store, env.cache_dir(), session, timing, say=say, price=membership.price, warm=kept)
+    machine = Machine(
+        store,
+        env.cache_dir(),
+        session,
+        timing,
+        say=say,
+        price=membership.price,
+        warm=kept,
+        gate=Gate(width_of(store.url)),
+    )
     terms = WorkerTerms(
         only=tuple(given.sweep),
         section=given.section,

@@ -5,14 +5,13 @@ import os
 from types import SimpleNamespace
 from typing import Any
 
-from hostler import proctable
-from hostler.attempt.usage import Usage
+from hostler.attempt.usage import Usage, sample
 from hostler.worker.run.exit import Exit
 from hostler.worker.run.meter import Meter
 
 
 def meter(times: list[float], memory: int | None = None) -> Meter:
-    process: Any = SimpleNamespace(pid=os.getpid(), supervisor=0, table=proctable.table)
+    process: Any = SimpleNamespace(use=lambda gpus, limit: sample(os.getpid(), gpus(), limit=limit))
     return Meter(process, (), memory, lambda: times[0], every=10.0)
 
 

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from hostler.attempt.usage import Usage
 from hostler.records.run import handoff
 from hostler.records.run.handoff import Handoff
 from hostler.worker.run.exit import Exit
-from hostler.worker.shared.slot import LOOK, SharedAnswer, SharedSlot, SlotLooks
+from hostler.worker.shared.slot import AGE, LOOK, SharedAnswer, SharedSlot, SlotLooks
 
 
 class Host:
@@ -19,7 +21,7 @@ class Host:
 
     def __init__(self) -> None:
         self.exit: Exit | None = None
-        self.asked = 0
+        self.asked, self.weighed = 0, list[int | None]()
 
     def poll(self) -> Exit | None:
         self.asked += 1
@@ -28,8 +30,9 @@ class Host:
     def steady(self) -> bool:
         return self.exit is None
 
-    def table(self) -> dict[int, Any]:
-        return {}
+    def use(self, gpus: Callable[[], Any], limit: int | None) -> Usage:
+        self.weighed.append(limit)
+        return Usage(rss=len(self.weighed))
 
 
 class Scene:
@@ -55,6 +58,13 @@ def test_one_look_serves_all_slots(tmp_path: Path) -> None:
     assert scene.ended() == [None] * 5, "looked a moment ago"
     scene.now += LOOK
     assert scene.ended() == [None, None, None, 7, None]
+
+
+def test_one_sample_of_the_use_serves_all_slots(tmp_path: Path) -> None:
+    scene = Scene(tmp_path, 5)
+    assert [slot.use(list, 7).rss for slot in scene.slots] == [1] * 5
+    scene.now += AGE + 0.1
+    assert [slot.use(list, 7).rss for slot in scene.slots] == [2] * 5 and scene.host.weighed == [7, 7]
 
 
 def test_end_of_the_process_is_the_end_of_all_that_have_not_left(tmp_path: Path) -> None:

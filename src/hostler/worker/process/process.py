@@ -14,15 +14,16 @@ import secrets
 import signal
 import threading
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 from hostler import env as environment
 from hostler import proctable
+from hostler.attempt.nvml import GPU
+from hostler.attempt.usage import Usage, sample
 from hostler.errors import PrepareError
-from hostler.proctable import ProcessRow
 from hostler.worker.process.group import PATIENCE, ProcessGroup
 from hostler.worker.process.spawning import Supervisors
 from hostler.worker.process.supervisor_pipes import CommandSpec, SupervisorPipes, not_started, open_line
@@ -97,9 +98,9 @@ class Process:
             return False
         return not any(row.killed or row.stopped for row in rows if row.alive)
 
-    def table(self) -> dict[int, ProcessRow]:
-        """The processes of this machine, its own among them."""
-        return proctable.table()
+    def use(self, gpus: Callable[[], Sequence[GPU]], limit: int | None) -> Usage:
+        """What its processes use now, of these devices too."""
+        return sample(self.pid, gpus(), supervisor=self.supervisor, limit=limit)
 
     def wait(self, timeout: float | None = None) -> Exit | None:
         """Like poll, after waiting for the end at most `timeout` seconds."""

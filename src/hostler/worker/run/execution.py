@@ -11,6 +11,7 @@ from __future__ import annotations
 import threading
 import traceback
 from collections.abc import Callable
+from contextlib import nullcontext
 from typing import Any
 
 from hostler.attempt.status import AttemptStatus
@@ -24,13 +25,15 @@ from hostler.worker.claim.slots import Placement
 from hostler.worker.gang.leader import Leader, NotGathered
 from hostler.worker.machine import Machine
 from hostler.worker.run.ending import Ending
+from hostler.worker.run.exit import Exit
 from hostler.worker.run.failure import Verdict, unready
 from hostler.worker.run.kinds import MACHINE, WORKER
 from hostler.worker.run.local_attempt import LocalAttempt
 from hostler.worker.run.meter import Peak
 from hostler.worker.run.preparation import UNREADY, make_ready
-from hostler.worker.run.running_process import RunningProcess
+from hostler.worker.run.running_process import RunningProcess, Started
 from hostler.worker.run.tracker_feed import TrackerFeed
+from hostler.worker.run.watch import Watchman
 from hostler.worker.shared.process import Missed, SharedProcess
 
 Leads = Callable[[Job, AttemptStatus, Callable[[str], None]], Leader | None]
@@ -54,7 +57,7 @@ class Execution:
         """`moved` is called when its place is free, and when it is over. `leads` makes the leader of a run
         that takes several processes. `rate`: the price of its part of the machine for an hour. `shared`: the
         process that it shares with other runs."""
-        self._local = local = LocalAttempt(machine, job, attempt, placement, rate)
+        self._local = local = LocalAttempt(machine, job, attempt, placement, rate, shared=shared is not None)
         self.attempt, self.placement, self.job = attempt, placement, local.job
         self.timed = local.job.budget.hours is not None  # its sweep may take only so many hours
         self._moved, self._shared = moved, shared
@@ -130,16 +133,23 @@ class Execution:
         self._thread.join(timeout)
 
     def _run(self) -> None:
+        with self._local.machine.gate.counted() if self._shared else nullcontext():
+            self._carry_out_to_the_end()
+
+    def _carry_out_to_the_end(self) -> None:
         try:
             self._carry_out_or_give_back()
-            _pack(self._local)
+            with self._local.through_gate():
+                _pack(self._local)
             self._show_the_end()
         except Fenced:
             gave_up = self._local.status.gave_up
             self._left = "left to another attempt" if gave_up else "taken over by another attempt"
         finally:
             try:
-                self._close()
+                self._running.close()
+                with self._local.through_gate():
+                    self._close()
             finally:
                 self._local.cost.stop()
                 self._over = True
@@ -157,9 +167,10 @@ class Execution:
             self._ending.conclude(verdict)
 
     def _carry_out(self) -> None:
-        local, running, trackers = self._local, self._running, self._trackers
+        local, running = self._local, self._running
         try:
-            prepared = local.status.deliver(lambda: make_ready(local, self._ending))
+            with local.through_gate():
+                prepared = local.status.deliver(lambda: make_ready(local, self._ending))
             if prepared is None or not self._gather():
                 return
             started = running.start(prepared)
@@ -170,9 +181,15 @@ class Execution:
             self._ending.give_back("late")
             return
         if local.job.trackers:
-            trackers.show(local.job.trackers)
+            self._trackers.show(local.job.trackers)
         exit, watchman = running.watch(started)
-        running.close()
+        running.close()  # which may wait for a thread that waits at the gate
+        with local.through_gate():
+            self._conclude(started, exit, watchman)
+
+    def _conclude(self, started: Started, exit: Exit, watchman: Watchman) -> None:
+        """Its process is over, or it has left that."""
+        local, running, trackers = self._local, self._running, self._trackers
         if exit.code == 0:  # what went wrong may be told before another one is tried
             self._vacate()
         local.status.check()
@@ -233,7 +250,6 @@ class Execution:
 
     def _close(self) -> None:
         """End everything that belongs to this attempt alone, and have its folder removed."""
-        self._running.close()
         self._trackers.abandon()
         if self._leader:
             self._leader.close()

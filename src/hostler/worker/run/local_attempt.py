@@ -6,7 +6,9 @@ The steps of an execution (preparation, running process, ending) share one of th
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -36,9 +38,16 @@ from hostler.worker.run.reused_folders import KeptFolder
 
 class LocalAttempt:
     def __init__(
-        self, machine: Machine, job: Job, attempt: Attempt, placement: Placement, rate: float | None = None
+        self,
+        machine: Machine,
+        job: Job,
+        attempt: Attempt,
+        placement: Placement,
+        rate: float | None = None,
+        *,
+        shared: bool = False,
     ) -> None:
-        """`rate`: the price of its part of the machine for an hour."""
+        """`rate`: the price of its part of the machine for an hour. `shared`: others are in its process."""
         self.machine, self.attempt, self.placement = machine, attempt, placement
         self.run, self.state = attempt.key.run, attempt.state
         command, own = job.command_of(attempt.key.index), sweeps.with_source(job, self.state)
@@ -55,7 +64,11 @@ class LocalAttempt:
         self.metric_writer = MetricWriter(machine.store, self.run, attempt.number)
         log_writer = LogWriter(machine.store, self.run, attempt.number)
         self.uploader = uploader(machine, self.job, self.folder, self.metric_writer, log_writer)
-        self.status = AttemptStatus(attempt, machine.timing, machine.clock, machine.say, conclude.GOING)
+        self._shared = shared
+        rest = machine.gate.rest if shared else time.sleep
+        self.status = AttemptStatus(
+            attempt, machine.timing, machine.clock, machine.say, conclude.GOING, rest=rest
+        )
         self.delivery = Delivery(
             machine.store,
             attempt,
@@ -87,6 +100,10 @@ class LocalAttempt:
     def launch(self) -> str:
         """fleet/number of the launch that its worker is a part of; '' for none."""
         return str((self.attempt.state.claim or {}).get("fleet") or "")
+
+    def through_gate(self) -> AbstractContextManager[None]:
+        """For work on it in this worker, where a hundred may want to work at once."""
+        return self.machine.gate.passed(lambda: self.status.hurried) if self._shared else nullcontext()
 
     @property
     def is_going(self) -> bool:

@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from hostler.attempt import nvml
-from hostler.attempt.usage import SHORTEST, Usage, UseMetrics, is_time, sample
+from hostler.attempt.nvml import GPU
+from hostler.attempt.usage import SHORTEST, Usage, UseMetrics, is_time
 from hostler.worker.process.process import Process
 from hostler.worker.run.exit import Exit
 
@@ -97,14 +98,15 @@ class Meter:
 
     def sample(self) -> Usage:
         self._looked = self._clock()
-        gpus = [gpu for gpu in nvml.gpus() if gpu.uuid in self._devices] if self._devices else []
         limit = self._memory if self._peak is None else self._peak.memory
-        process = self._process
-        usage = sample(process.pid, gpus, supervisor=process.supervisor, limit=limit, table=process.table())
+        usage = self._process.use(self._gpus, limit)
         if self._peak:
             self._peak.take(usage)
         self.gpu.take(usage)
         return usage
+
+    def _gpus(self) -> list[GPU]:
+        return [gpu for gpu in nvml.gpus() if gpu.uuid in self._devices] if self._devices else []
 
     def metrics(self, use: Usage) -> dict[str, float]:
         """None if it is not time yet."""

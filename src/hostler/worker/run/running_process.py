@@ -42,7 +42,8 @@ from hostler.worker.run.watch import Watchman
 from hostler.worker.shared.process import SharedProcess
 from hostler.worker.shared.slot import SharedSlot
 
-FEW = 32  # runs of one process that may each be looked after as often as one alone: of more, each more rarely
+FEW = 32  # runs of shared processes that may each be looked after as often as one alone: of more, more rarely
+SAVES = 10.0  # seconds between two looks at a checkpoint folder, at most
 LASTS = 30.0  # seconds after which a run of many in one process has a record of its own of what it runs on
 
 
@@ -84,13 +85,15 @@ class RunningProcess:
     def start(self, prepared: Prepared) -> Started:
         """Start the process. Missed if those that share one have gone without it."""
         local = self._local
-        saver = local.delivery.saver = self._make_saver()  # before the process: what that writes is new
+        with local.through_gate():
+            saver = local.delivery.saver = self._make_saver()  # before the process: what that writes is new
         local.delivery.before = prepared.files if local.job.collect else None
         built = self._invocation(prepared)
         self._trackers.interpreters = lambda: feed.interpreters(prepared.exe, built.env)
         process = self._process = self._spawn(prepared, built)
         local.cost.started()
-        leftovers.remember(local.machine.session, local.run, process)
+        with local.through_gate():
+            leftovers.remember(local.machine.session, local.run, process)
         if isinstance(process, SharedSlot) and process.others:
             self._note_sharers(process.others)
         taken = {"inputs": dict(local.inputs.taken)} if local.inputs.taken else {}
@@ -104,7 +107,8 @@ class RunningProcess:
         if self._rungs:
             self._rungs.start()
         if process.wait(self._local.machine.timing.poll) is None:
-            self._look_after(started, watchman)
+            with self._local.through_gate():
+                self._look_after(started, watchman)
         return self._watch(started, watchman), watchman
 
     def record(self, started: Started) -> None:
@@ -234,7 +238,10 @@ class RunningProcess:
         self._note_rested(self._rested)
         dead_attempt.remember(local, started.process)
         watchman.start()
-        started.saver.start(min(1.0, max(0.05, local.job.checkpoint.every / 4)))
+        process, tick = started.process, min(1.0, max(0.05, local.job.checkpoint.every / 4))
+        started.saver.start(
+            min(tick * self._rarity(process), SAVES), lambda: process.poll() is not None, local.through_gate
+        )
         if not started.process.others:
             self._record_now(started)
 
@@ -247,6 +254,10 @@ class RunningProcess:
         except StoreError:
             return
 
+    def _rarity(self, process: Process) -> float:
+        """Times the seconds of a run alone, between two looks after this one."""
+        return 1 + max(process.others, self._local.machine.gate.runs) / FEW if process.others else 1.0
+
     def _note_rested(self, rested: dict[str, Any]) -> None:
         """For a worker that finds the folder after this one was killed."""
         self._rested = rested
@@ -258,7 +269,6 @@ class RunningProcess:
         local, machine, uploader = self._local, self._local.machine, self._local.uploader
         process = started.process
         unrecorded = machine.clock() + LASTS if process.others else math.inf
-        pace = machine.timing.poll * (1 + process.others / FEW)
         memory, every = local.job.resources.memory, machine.timing.usage
         meter = Meter(process, local.placement.devices, memory, machine.clock, every, local.peak)
         while (exit := process.poll()) is None:
@@ -269,20 +279,30 @@ class RunningProcess:
                 raise RuntimeError("the thread that saves checkpoints has ended; the worker's log says why")
             if self._leader:
                 self._leader.check()
-            watchman.check()
-            self._trackers.heed()
-            uploader.try_tick()
-            if meter.due():
-                use = meter.sample()
-                watchman.weigh(use)
-                if values := meter.metrics(use):
-                    uploader.add(Point(uploader.steps, machine.wall(), values))
-            if machine.clock() >= unrecorded:
-                unrecorded = math.inf
-                self._record_now(started)
-            process.wait(pace)
+            with local.through_gate():
+                watchman.check()
+                self._trackers.heed()
+                uploader.try_tick()
+                self._weigh(meter, watchman)
+                if machine.clock() >= unrecorded:
+                    unrecorded = math.inf
+                    self._record_now(started)
+            process.wait(machine.timing.poll * self._rarity(process))
         local.gone = process.gone
         local.cost.exited()
+        with local.through_gate():
+            self._note_exit(exit, meter, watchman)
+        return exit
+
+    def _weigh(self, meter: Meter, watchman: Watchman) -> None:
+        if meter.due():
+            use, uploader = meter.sample(), self._local.uploader
+            watchman.weigh(use)
+            if values := meter.metrics(use):
+                uploader.add(Point(uploader.steps, self._local.machine.wall(), values))
+
+    def _note_exit(self, exit: Exit, meter: Meter, watchman: Watchman) -> None:
+        local = self._local
         if local.peak:
             local.peak.end(exit)
         if use_at_end := meter.last(exit):
@@ -291,8 +311,7 @@ class RunningProcess:
         if self._rungs and self._rungs.rung is not None and watchman.asked:
             local.ran["rung"] = self._rungs.rung
         self._trackers.heed()
-        uploader.exited()
-        return exit
+        local.uploader.exited()
 
     def _ran(self, started: Started) -> dict[str, Any]:
         machine = self._local.machine

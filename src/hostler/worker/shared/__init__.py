@@ -2,4 +2,5 @@
 
 process.py  gathers runs and starts their process; how many may share one
 slot.py     one run's place in it, as a process of its own
+gate.py     how many of them work in the worker at once
 """

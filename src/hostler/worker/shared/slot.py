@@ -13,11 +13,12 @@ import os
 import signal
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
-from hostler.proctable import ProcessRow
+from hostler.attempt.nvml import GPU
+from hostler.attempt.usage import Usage
 from hostler.records.run import handoff
 from hostler.records.run.handoff import Handoff
 from hostler.worker.process.group import PATIENCE
@@ -27,7 +28,7 @@ from hostler.worker.run.exit import Exit
 T = TypeVar("T")
 LOOK = 0.05  # seconds between two looks while somebody waits
 FEW = 8  # runs that may each wake up as often as that: of more, any of them looks for all
-AGE = 0.5  # seconds for which a table of processes serves all runs of one
+AGE = 0.5  # seconds for which a look at the use of a process serves all of its runs
 TAIL = 1 << 16  # bytes of what the process printed that each of its runs is told
 KILLED = "killed"  # the reason of a stop request to a run whose place is taken away
 
@@ -61,7 +62,13 @@ class SlotLooks:
         self._next = -math.inf  # when somebody looks again
         self._lock = threading.Lock()
         self.steady = SharedAnswer(process.steady, clock=clock)  # seen after whoever asks has looked at files
-        self.table = SharedAnswer(process.table, AGE, clock)
+        self._weighing: tuple[Callable[[], Sequence[GPU]], int | None] = (tuple, None)
+        self._use = SharedAnswer(lambda: process.use(*self._weighing), AGE, clock)
+
+    def use(self, gpus: Callable[[], Sequence[GPU]], limit: int | None) -> Usage:
+        """The use of all of it; its runs have the same devices and the same limit."""
+        self._weighing = gpus, limit
+        return self._use.get()
 
     def watch(self, seat: Path) -> threading.Event:
         """Set once something has to be read: this file is there, or the process has ended."""
@@ -143,8 +150,8 @@ class SharedSlot(Process):
     def steady(self) -> bool:
         return self._looks.steady.get()
 
-    def table(self) -> dict[int, ProcessRow]:
-        return self._looks.table.get()
+    def use(self, gpus: Callable[[], Sequence[GPU]], limit: int | None) -> Usage:
+        return self._looks.use(gpus, limit)
 
     def wait(self, timeout: float | None = None) -> Exit | None:
         deadline = None if timeout is None else time.monotonic() + timeout

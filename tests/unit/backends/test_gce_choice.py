@@ -171,6 +171,16 @@ def test_gpu_without_a_price_is_never_had_for_nothing(gpu: str) -> None:
     assert any(f"the price of {gpu.partition(':')[0]} is not known" in one.why for one in found.left_out)
 
 
+def test_machine_with_local_disks_comes_by_its_name_alone() -> None:
+    """What they cost is not in the table: it would be dearer than it looks."""
+    own = prices.load(prices.OWN)
+    found = choose(wish_of({"zones": ("us",), "machine": "any", "cpus": "8"}), own)
+    assert any(one.machine == "c3-standard-8" for one in found.found)
+    assert not any("lssd" in one.machine for one in found.found)
+    assert any(one.machine == "c3-standard-8-lssd" and "local SSDs" in one.why for one in found.left_out)
+    assert choose(wish_of({"zones": ("us",), "machine": "c3-standard-8-lssd"}), own).found
+
+
 def test_quota_that_is_used_up_leaves_its_region_out() -> None:
     told = [
         {"name": "us-east4", "zones": ["x/zones/us-east4-a", "x/zones/us-east4-c"], "quotas": [

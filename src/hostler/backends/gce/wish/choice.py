@@ -18,6 +18,7 @@ from hostler.backends.gce.wish.wishes import MachineWish
 from hostler.frozen import dataclass
 
 SPOT, PAID = "spot", "on demand"
+LOCAL_SSD = "-lssd"  # at the end of a machine type that comes with some
 
 
 @dataclass(frozen=True)
@@ -148,6 +149,8 @@ def _unfit(wish: MachineWish, kind: Kind) -> str:
     """Reason that lies in the machine type alone."""
     if wish.machine and kind.name != wish.machine:
         return f"not `machine: {wish.machine}`"
+    if not wish.machine and kind.name.endswith(LOCAL_SSD):
+        return "the price table has no local SSDs; `machine: NAME` would take it"
     if wish.cpus and not wish.cpus.holds(kind.vcpus):
         return f"not `cpus: {wish.cpus.text}`"
     if wish.memory and not wish.memory.holds(kind.memory):

@@ -131,7 +131,7 @@ def _sky(given: Mapping[str, Any], where: str) -> Machines:
     known = ("accelerators", "cpus", "memory", "use_spot", "disk_size", "cloud", "infra", "region", "zone")
     made.left(asked, (*known, "job_recovery"), "resources.")
     _retries(made, asked.get("job_recovery"))
-    infra = str(asked.get("infra") or asked.get("cloud") or "gcp").lower().split("/")
+    infra = _infra(asked)
     if infra[0] not in _CLOUDS:
         made.notes.append(f"resources: {infra[0]} is not a platform of hostler's: the fleet is on Google's")
     made.fleet["backend"] = _CLOUDS.get(infra[0], "gce")
@@ -160,7 +160,8 @@ def _chosen(made: _Carried, asked: Mapping[str, Any]) -> Mapping[str, Any]:
     """What is asked for, with the first of several alternatives that is on a platform of hostler's; GPUs are
     those of all of them there."""
     key = "any_of" if "any_of" in asked else "ordered"
-    offered = [one for one in asked.get(key) or [] if isinstance(one, Mapping)]
+    given = asked.get(key)
+    offered = [one for one in given if isinstance(one, Mapping)] if isinstance(given, list) else []
     if not offered:
         return asked
     common = {name: value for name, value in asked.items() if name != key}
@@ -168,17 +169,25 @@ def _chosen(made: _Carried, asked: Mapping[str, Any]) -> Mapping[str, Any]:
     first = next((one for one in whole if _platform(one) in _CLOUDS), whole[0])
     there = [one for one in whole if _platform(one) == _platform(first)]
     gpus = [wish for one in there for wish in _wishes(one.get("accelerators"))]
-    same = {name: value for name, value in first.items() if name != "accelerators"}
-    for one in whole:
-        others = {name: value for name, value in one.items() if name != "accelerators"}
-        if others != same or one not in there:
-            said = ", ".join(f"{name}: {value}" for name, value in offered[whole.index(one)].items())
+    same = _without_gpus(first)
+    for alternative, one in zip(offered, whole, strict=True):
+        if one not in there or _without_gpus(one) != same:
+            said = ", ".join(f"{name}: {value}" for name, value in alternative.items())
             made.notes.append(f"resources.{key}: {said}: not carried over")
     return {**same, "accelerators": list(dict.fromkeys(gpus))} if gpus else same
 
 
+def _without_gpus(asked: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in asked.items() if name != "accelerators"}
+
+
+def _infra(asked: Mapping[str, Any]) -> list[str]:
+    """The platform, its region and zone: `gcp/us-central1/us-central1-a`."""
+    return str(asked.get("infra") or asked.get("cloud") or "gcp").lower().split("/")
+
+
 def _platform(asked: Mapping[str, Any]) -> str:
-    return str(asked.get("infra") or asked.get("cloud") or "gcp").lower().split("/")[0]
+    return _infra(asked)[0]
 
 
 def _retries(made: _Carried, given: Any) -> None:

@@ -188,3 +188,9 @@ def test_alternative_of_another_platform_is_said() -> None:
     [fleet] = made.project["fleets"].values()
     assert fleet["gpu"] == "L4:1" and made.project["retries"] == 3
     assert "resources.ordered: infra: aws, accelerators: H100:8: not carried over" in made.notes
+
+
+@pytest.mark.parametrize("given", [3, {"infra": "gcp"}, [], ["L4:1"], None])
+def test_alternatives_of_another_form_are_not_carried_over(given: Any) -> None:
+    made = tasks.read({"run": "python t.py", "resources": {"any_of": given}}, "sky.yaml")
+    assert "resources.any_of: not carried over" in made.notes

@@ -9,7 +9,7 @@ import sys
 
 
 def main() -> None:
-    gc.set_threshold(50_000, 20, 20)  # rows of ten thousand runs are no garbage: looking costs a quarter
+    gc.set_threshold(200_000, 20, 20)  # neither modules nor rows of runs are garbage: looking costs a tenth
     if sys.argv[1:] in (["--help"], ["-h"]):
         sys.exit(_overview())
     from hostler.cli import main as command  # with click, which takes longer than all of --help

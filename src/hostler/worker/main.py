@@ -32,10 +32,12 @@ def main(argv: Sequence[str] | None = None) -> int:
     host = registry.host(arguments.host)
     try:
         if arguments.session or arguments.no_parent:
+            gc.disable()  # nothing that is imported is garbage, now or later
             from hostler.worker.session import work
 
-            gc.freeze()  # what is imported stays
+            gc.freeze()
             gc.set_threshold(*RARELY)
+            gc.enable()
             return work(arguments, host, _say)
         command = [sys.executable, "-m", "hostler.worker", *words]
         if arguments.nodes > 1 and not arguments.step:

@@ -45,11 +45,21 @@ class Root:
     def __init__(self, path: str) -> None:
         self.path = path.rstrip("/") + "/"
         self._bytes = os.fsencode(self.path)
-        self._call = _openat2() if os.path.realpath(path) == os.path.abspath(path) else None
+        self._call: Call | None = None
+        self._is_tried = False  # whether the system was asked for the call
 
     def attempt(self, name: str, flags: int = READ) -> int:
         """The same as `open`, by one call and without an exception, as absence is a common answer: minus the
         error's number if it failed, minus ENOSYS where the kernel lacks the call."""
+        if not self._is_tried:
+            try:
+                os.lstat(self.path)
+            except FileNotFoundError:  # a store that nobody has written to
+                return -errno.ENOENT
+            except OSError:
+                pass  # the call itself says so
+            is_direct = os.path.realpath(self.path) == os.path.abspath(self.path)
+            self._call, self._is_tried = _openat2() if is_direct else None, True
         if self._call is None:
             return -errno.ENOSYS
         return self._call(_HERE, self._bytes + name.encode(), flags)

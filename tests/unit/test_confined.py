@@ -157,3 +157,15 @@ def test_link_deeper_than_a_path_does_not_lead_inside(tmp_path: Path) -> None:
     finally:
         os.close(root)
     assert not confined.leads_inside(str(tmp_path / "folder"), "/".join([*parts, "link"]))
+
+
+def test_folder_made_after_the_first_look_is_found(tmp_path: Path) -> None:
+    root = confined.Root(str(tmp_path / "store"))
+    assert root.attempt("a") == -errno.ENOENT
+    (tmp_path / "store").mkdir()
+    (tmp_path / "store" / "a").touch()
+    os.close(root.open("a"))
+    (tmp_path / "store" / "b").symlink_to("a")
+    with pytest.raises(OSError) as refused:
+        root.open("b")
+    assert refused.value.errno == errno.ELOOP

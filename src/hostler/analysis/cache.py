@@ -26,7 +26,7 @@ from hostler.records.series.segments import Segment
 from hostler.store import Store
 from hostler.store.base import Entry
 
-FORM = 2  # of the parts: those of an older hostler lack the steps of extremes
+FORM = 3  # of the parts: those of an older hostler have lists of texts, or lack the steps of extremes
 MANY = 8  # parts, which are then made one
 MUCH = 1 << 20  # bytes
 PAUSE = 0.1  # seconds for whoever reads to go on first

@@ -10,10 +10,10 @@ from __future__ import annotations
 
 import errno
 import os
-import shutil
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from stat import S_ISREG
+from typing import BinaryIO
 
 from hostler import confined
 from hostler.errors import StoreError, StoreTooLarge
@@ -161,7 +161,7 @@ class FolderStore:
             def fill(handle: int) -> None:
                 source.seek(0)
                 with open(handle, "wb", closefd=False) as file:
-                    shutil.copyfileobj(source, file, BLOCK)
+                    _copy(source, file)
 
             self._write(key, fill, _replace)
 
@@ -170,7 +170,7 @@ class FolderStore:
             if not confined.is_file(os.fstat(source.fileno())):
                 raise self._absent(key)
             with arriving(path) as file:
-                shutil.copyfileobj(source, file, BLOCK)
+                _copy(source, file)
 
     def adopt(self, path: Path, key: str) -> None:
         """Give a file that lies on the store's own disk its name, durable."""
@@ -284,6 +284,12 @@ def _read(handle: int, start: int, stop: int) -> bytes:
         data += piece
         start += len(piece)
     return data
+
+
+def _copy(source: BinaryIO, to: BinaryIO) -> None:
+    import shutil  # with every kind of archive; most looks at a store copy no file
+
+    shutil.copyfileobj(source, to, BLOCK)
 
 
 def _write_once(

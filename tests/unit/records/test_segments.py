@@ -102,6 +102,22 @@ def test_merged_segments_hold_what_each_of_them_held() -> None:
     assert groups == {("a", "b"): ([0], [1]), ("a",): ([2], [1])}
 
 
+@pytest.mark.parametrize("texts", [["a", "b|c"], ["a", "ä b"], ["", "x"], ["a", None], ["x", 1], ["a", "a"]])
+def test_texts_of_a_merged_segment_are_those_of_its_parts(texts: list[Any]) -> None:
+    parts = [there_and_back(run(n, lr=text), run(n + 2, lr=text)) for n, text in enumerate(texts)]
+    merged = segments.decode(b"".join(merging.merge("s", parts)), "x")
+    assert params_of(merged) == [row for part in parts for row in params_of(part)]
+    assert merged.runs == [name for part in parts for name in part.runs]
+    assert segments.decode(b"".join(merging.merge("s", [merged, *parts])), "x").runs == 2 * merged.runs
+
+
+def test_text_of_too_few_rows_is_damage() -> None:
+    header = dict(segments.decode(segments.encode("s", [run(0), run(1)]), "x").header)
+    header["run"] = ["t", header["run"][1][0]]
+    with pytest.raises(DamagedError):
+        segments.decode(segments.head(header) + bytes(64), "x")
+
+
 def test_end_comes_back_with_all_that_ranks_it() -> None:
     points = [Point(0, 1.0, {"acc": 0.2, "loss": 1.0}), Point(1, 2.0, {"acc": 0.9, "loss": 2.0})]
     kept, means = {"acc": {"goal": "max", "value": 0.9, "step": 1}}, {"acc": {"of": 2, "value": 0.55}}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Mapping
 from dataclasses import replace
 from types import MappingProxyType
@@ -87,8 +86,7 @@ def _with_cost(store: Store, one: Summary, spends: list[Spend], say: Say) -> Sum
 
 def _folded(line: str) -> str:
     """A line as it is in a pipe; on a narrow terminal broken between its parts."""
-    room = shutil.get_terminal_size().columns
-    if not is_terminal() or screen.width(line) <= room:
+    if not is_terminal() or screen.width(line) <= (room := screen.size().columns):
         return line
     first, *rest = line.split("; ")
     shown = [first]

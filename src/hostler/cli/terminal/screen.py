@@ -6,6 +6,7 @@ sign or an escape: names and parameters are other people's, and a terminal obeys
 
 from __future__ import annotations
 
+import os
 import sys
 import unicodedata
 from collections.abc import Callable, Container, Iterable, Sequence
@@ -21,6 +22,13 @@ GAP = "  "
 CUT = "…"
 UP_AND_ERASE = "\x1b[1A\x1b[2K"
 HIDE, SHOW = "\x1b[?25l", "\x1b[?25h"  # the cursor
+
+
+def size() -> os.terminal_size:
+    """Columns and lines of the terminal."""
+    import shutil  # with every kind of archive; a pipe is as wide as it likes
+
+    return shutil.get_terminal_size()
 
 
 def width(text: str) -> int:

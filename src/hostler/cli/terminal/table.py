@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
 import sys
 import time
 from collections.abc import Callable, Sequence
@@ -28,7 +27,7 @@ WIDEST = 100_000  # in a pipe nothing is left out
 
 def print_table(found: Sequence[Row], *, sort: str = "", columns: str = "") -> None:
     """Print runs as tables: the same heads on a terminal and in a pipe, where nothing is left out."""
-    room = shutil.get_terminal_size().columns if is_terminal() else WIDEST
+    room = screen.size().columns if is_terminal() else WIDEST
     click.echo("\n".join(drawn(found, room, sort=sort, columns=columns)))
     click.echo(output.counts(found), err=True)
 
@@ -48,7 +47,7 @@ def watch_table(
     with screen.Live() as live:
         while True:
             found = look()
-            live.show(on_screen(found, shutil.get_terminal_size(), sort=sort, columns=columns))
+            live.show(on_screen(found, screen.size(), sort=sort, columns=columns))
             if not goes_on(found):
                 break
             time.sleep(every)

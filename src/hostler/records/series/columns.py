@@ -5,6 +5,7 @@ A column is one of
     ["f", offset, count]      64-bit floats, at this place of the blocks
     ["i", offset, count]      64-bit integers
     ["j", [values]]           anything JSON holds
+    ["t", text]               texts with `|` between them: only caches have them, which are read more quickly
 A float is never an integer here, and True is not 1: what comes out has the type that went in.
 """
 
@@ -18,6 +19,7 @@ from typing import Any
 Column = list[Any]
 
 _LARGEST = 2**63
+_BETWEEN = "|"  # JSON has it as it is
 _PLAIN = (str, int, bool, type(None))
 
 
@@ -62,6 +64,17 @@ class Blocks:
         return self.raw(kind, [_little(values).tobytes()])
 
 
+def as_text(column: Column) -> Column:
+    """The same column as one text, where it is a list of texts."""
+    if column[0] != "j":
+        return column
+    try:
+        text = _BETWEEN.join(column[1])
+    except TypeError:
+        return column
+    return ["t", text] if text.count(_BETWEEN) == len(column[1]) - 1 else column
+
+
 def fits_a_block(value: Any) -> bool:
     """Whether it is a number as blocks have them."""
     return type(value) is float or (type(value) is int and -_LARGEST <= value < _LARGEST)
@@ -73,6 +86,8 @@ def values(column: Column, rows: int, blocks: memoryview) -> list[Any]:
         return [column[1]] * rows
     if column[0] == "j":
         return list(column[1])
+    if column[0] == "t":
+        return list(column[1].split(_BETWEEN))
     found: list[Any] = numbers(column, blocks).tolist()
     return found
 
@@ -86,7 +101,7 @@ def numbers(column: Column, blocks: memoryview) -> array[Any]:
     return swapped
 
 
-def check(column: Column, rows: int, size: int, kinds: str = "fija") -> None:
+def check(column: Column, rows: int, size: int, kinds: str = "fijta") -> None:
     """Raises unless it is a column of so many rows, in blocks of so many bytes. `kinds`: first letters of
     those that it may be."""
     kind = column[0]
@@ -95,6 +110,8 @@ def check(column: Column, rows: int, size: int, kinds: str = "fija") -> None:
         fits = type(place) is int and count == rows and 0 <= place <= size - 8 * count
     elif kind == "j" and kind in kinds:
         fits = type(column[1]) is list and len(column[1]) == rows
+    elif kind == "t" and kind in kinds:
+        fits = type(column[1]) is str and column[1].count(_BETWEEN) == rows - 1
     else:
         fits = kind == "all" and "a" in kinds and len(column) == 2
     if not fits:

@@ -4,7 +4,8 @@ record for each. The facts are those of `Segment.ends`, the values those of `jud
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Iterator, Mapping
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
+from functools import partial
 from heapq import nsmallest
 from math import isfinite, isnan
 from typing import Any, NamedTuple
@@ -32,6 +33,10 @@ class EndedFacts(NamedTuple):
     segment: int
 
 
+# `EndedFacts._make`, without a call of Python for each of a hundred thousand.
+_made: Callable[[tuple[Any, ...]], EndedFacts] = partial(tuple.__new__, EndedFacts)
+
+
 class EndedTable:
     """run → its facts; who needs all that is known of one asks for its end."""
 
@@ -52,14 +57,18 @@ class EndedTable:
                 say(str(error))
 
     def _add(self, n: int, segment: Segment, newest: Mapping[str, int], but: Container[str]) -> None:
-        factses = list(map(EndedFacts._make, _facts(n, segment, self._by)))
-        pairs = zip(segment.runs, segment.ks, strict=True)
-        rows = [i for i, (run, k) in enumerate(pairs) if newest.get(run) == k and run not in but]
-        self.runs.update((segment.runs[i], factses[i]) for i in rows)
-        done = {i for i in rows if factses[i].state == DONE}
-        for name, logging in segment.logged().items():
-            if name not in self.logged and not done.isdisjoint(logging):
-                self.logged.add(name)
+        factses = list(map(_made, _facts(n, segment, self._by)))
+        runs, ks = segment.runs, segment.ks
+        rows: Sequence[int] = range(segment.rows)
+        if [*map(newest.get, runs)] != ks or any(map(but.__contains__, runs)):  # all count in most segments
+            pairs = zip(runs, ks, strict=True)
+            rows = [i for i, (run, k) in enumerate(pairs) if newest.get(run) == k and run not in but]
+            runs, factses = [runs[i] for i in rows], [factses[i] for i in rows]
+        self.runs.update(zip(runs, factses, strict=True))
+        logged = {name: rows for name, rows in segment.logged().items() if name not in self.logged}
+        if logged:
+            done = {i for i, facts in zip(rows, factses, strict=True) if facts.state == DONE}
+            self.logged.update(name for name, logging in logged.items() if not done.isdisjoint(logging))
 
     def leading(self, count: int, states: Container[str] = COUNTED) -> list[str]:
         """The best runs in these states, the best first; of equal ones the first. NaN and infinities count

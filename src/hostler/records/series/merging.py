@@ -4,20 +4,20 @@ from __future__ import annotations
 
 import os
 from array import array
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from itertools import chain
 from math import nan
 from typing import Any
 
-from hostler.records.series import segments
+from hostler.records.series import columns, segments
 from hostler.records.series.columns import Blocks, Column, values
 from hostler.records.series.segments import PARTS, STEPS, Segment, Sparse
 
 
 def merge(sweep: str, parts: Sequence[Segment], **facts: Any) -> list[bytes | memoryview]:
-    """All rows of all of them, one after the other, as the pieces of one segment: curves are large, and are
-    not copied for it. `facts` go into the header."""
-    merging = _Merging(parts)
+    """All rows of all of them, one after the other, as the pieces of one segment for a cache: curves are
+    large, and are not copied for it. `facts` go into the header."""
+    merging = _Merging(parts, columns.as_text)
     header = _header(sweep, merging) | {"tracks": merging.tracks(), **facts}
     return [segments.head(header), *merging.blocks.parts]
 
@@ -46,7 +46,10 @@ def _header(sweep: str, merging: _Merging) -> dict[str, Any]:
 
 
 class _Merging:
-    def __init__(self, parts: Sequence[Segment]) -> None:
+    def __init__(
+        self, parts: Sequence[Segment], form: Callable[[Column], Column] = lambda column: column
+    ) -> None:
+        self._form = form
         self.parts, self.blocks = parts, Blocks()
         self._bases = [0]
         for part in parts:
@@ -66,7 +69,7 @@ class _Merging:
         if kinds == {"all"} and len({(type(c[1]), c[1]) for c, _ in found}) == 1:
             return found[0][0]
         cells = [values(c, rows, part.blocks) for (c, rows), part in zip(found, parts, strict=True)]
-        return self.blocks.column(list(chain.from_iterable(cells)))
+        return self._form(self.blocks.column(list(chain.from_iterable(cells))))
 
     def tables(self, name: str) -> dict[str, Sparse]:
         every = dict.fromkeys(key for part in self.parts for key in part.header[name])

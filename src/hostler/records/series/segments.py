@@ -152,7 +152,9 @@ class Segment:
                     if column[0] in ("f", "i"):
                         log.check_block(name, numbers(column, self.blocks), key)
                     else:
-                        log.check_cells(name, [column[1]] if column[0] == "all" else column[1], key)
+                        every = column[0] == "all"
+                        cells = [column[1]] if every else values(column, self.rows, self.blocks)
+                        log.check_cells(name, cells, key)
             states = self.header["end"]["state"][1] if self.rows else ["j", []]
             if set(states[1] if states[0] == "j" else states[1:]) - {*log.ENDS}:
                 raise ValueError(states)
@@ -241,7 +243,7 @@ def _check(header: Mapping[str, Any], size: int, most: int) -> None:
     cells than `most`: what is the same in all rows takes no bytes, but memory when it is unpacked."""
     rows, cells = header["rows"], 0
     columns.check(header["k"], rows, size, "i")
-    columns.check(header["run"], rows, size, "ja")
+    columns.check(header["run"], rows, size, "jta")
     _check_rows(header["apart"], rows)
     for part in ("end", "params"):
         for listed, column in header[part].values():

@@ -3,7 +3,8 @@
 #
 #   benchmarks/gpu_session.sh [tests] [groups] [rates] [fused] [sweeps] [tail]      without words: tests, tail, rates
 #
-# Without words it takes nine minutes at most; TESTS_LIMIT and RATES_LIMIT are seconds for those two. The last
+# Without words it takes nine minutes at most; TESTS_LIMIT, RATES_LIMIT, GROUPS_LIMIT and SWEEPS_LIMIT are seconds for
+# those parts; `sweeps` takes sweeps apart, those of SWEEPS ("linear 256 lenets 1000"). The last
 # lines are a summary; whole outputs lie in $OUT. Packages that the machine lacks (pytest, pydantic,
 # timm) are taken from build/gpu-packages, which `benchmarks/gpu_session.sh pack` fills where there is a network.
 cd "$(dirname "$0")/.." || exit 1

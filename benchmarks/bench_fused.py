@@ -124,19 +124,24 @@ def _sweep(config: str, count: int, *words: str) -> float:
     """Seconds from the command to the last end, of runs that may go two at a time."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        rates = [round(1e-4 * (n + 1), 4) for n in range(count)]
-        (folder / "config.yaml").write_text(config)
-        (folder / "sweep.yaml").write_text(
-            "command: python -m hostler train config.yaml\nresources: {cpus: 1}\n"
-            f"env: {{OMP_NUM_THREADS: 1}}\nparameters: {{base_lr: {rates}}}\n"
-        )
-        own = {**os.environ, "HOSTLER_CACHE": str(folder / "cache"), "HOSTLER_STORE": str(folder / "store")}
-        own["PATH"] = os.pathsep.join([str(Path(sys.executable).parent), own["PATH"]])
+        own = sweep_project(folder, config, count)
         command = [sys.executable, "-m", "hostler", "sweep", "-y", "--wait", *words, "sweep.yaml"]
         began = time.perf_counter()
         done = subprocess.run(command, cwd=folder, env=own, capture_output=True, text=True)
         assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-2000:]
         return time.perf_counter() - began
+
+
+def sweep_project(folder: Path, config: str, count: int) -> dict[str, str]:
+    """Write a sweep of so many learning rates into a folder; the variables that keep all of it there."""
+    rates = [round(1e-4 * (n + 1), 4) for n in range(count)]
+    (folder / "config.yaml").write_text(config)
+    (folder / "sweep.yaml").write_text(
+        "command: python -m hostler train config.yaml\nresources: {cpus: 1}\n"
+        f"env: {{OMP_NUM_THREADS: 1}}\nparameters: {{base_lr: {rates}}}\n"
+    )
+    own = {**os.environ, "HOSTLER_CACHE": str(folder / "cache"), "HOSTLER_STORE": str(folder / "store")}
+    return {**own, "PATH": os.pathsep.join([str(Path(sys.executable).parent), own["PATH"]])}
 
 
 def _on_cores(*, seeds: bool) -> float:

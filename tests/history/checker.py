@@ -294,6 +294,8 @@ def _damage(objects: Objects, run: str, at: tuple[int, int], file: Mapping[str, 
     if None in parts:
         return "it is named in COMMIT and is not there"
     data = b"".join(part or b"" for part in parts)
+    if "at" in file:  # one of several in an object
+        data = data[file["at"] :][: file["size"]]
     return "" if hashlib.sha256(data).hexdigest() == file["sha256"] else "its bytes are not those of COMMIT"
 
 

@@ -48,10 +48,13 @@ class Delivery:
         state: RunState,
         outputs: Sequence[str] = (),
         objectives: Sequence[HasGoal] = (),
+        *,
+        bundled: bool = False,
     ) -> None:
         """`state` is the run's when it was claimed; `outputs` are paths in the working folder to keep besides
-        the output folder, however large; `objectives` are what the run is ranked by."""
-        self._objectives = objectives
+        the output folder, however large; `objectives` are what the run is ranked by. `bundled`: small files
+        of a checkpoint, and those that it leaves, are one object each time."""
+        self._objectives, self.bundled = objectives, bundled
         self.store, self.attempt, self.folder, self.state = store, attempt, folder, state
         self.uploader, self.status, self._outputs = uploader, status, outputs
         self.saver: Saver | None = None  # made by worker/run/running_process.py or script_saver.py
@@ -200,7 +203,9 @@ class Delivery:
         chosen, over = working_files.choose(made, HURRY if hurried else room)
         files = [outputs.Output(name, path) for name, path in named.items()]
         files += [outputs.Output(file.name, file.path, unnamed=True) for file in chosen]
-        kept = outputs.keep(self.store, self.attempt, files, earlier, self.status.guard, self._sent)
+        kept = outputs.keep(
+            self.store, self.attempt, files, earlier, self.status.guard, self._sent, bundled=self.bundled
+        )
         lines = [*kept.refused, *working_files.not_kept(over, limit, hurried=hurried)]
         for line in lines:
             self.uploader.note(line)

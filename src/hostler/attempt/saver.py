@@ -79,6 +79,7 @@ class Target:
     guard: Callable[[], None]  # raises once the run is another's
     others: OtherNodes | None = None
     last: int = 0  # the highest number that the attempt has used
+    bundled: bool = False  # small files go into one object
 
 
 class Saver:
@@ -273,6 +274,7 @@ class Saver:
                 target.guard,
                 sent,
                 (lambda: self._collected(place)) if mark else (lambda: ([], {})),
+                bundled=target.bundled,
             )
             self._watch.keep(choice, staging)
         finally:

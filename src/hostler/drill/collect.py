@@ -99,15 +99,10 @@ def _outputs(store: Store, run: str, attempt: int) -> dict[str, dict[str, str]]:
         rows = outputs.read(store, key)
     except NotFound:
         return {}
-    found = {}
+    named = [row for row in rows if not row.get("unnamed")]  # others are logs and the like, which differ
     with tempfile.TemporaryDirectory(prefix="hostler-drill-") as scratch:
-        for row in rows:
-            if row.get("unnamed"):
-                continue  # logs and the like, which differ from run to run
-            path = Path(scratch) / f"{row['n']}{Path(row['name']).suffix}"
-            store.download(layout.output_file(run, row["attempt"], row["n"]), path)
-            found[f"output/{row['name']}"] = parts(path)
-    return found
+        outputs.fetch(store, run, named, Path(scratch))
+        return {f"output/{row['name']}": parts(Path(scratch) / row["name"]) for row in named}
 
 
 # A file as its parts, so that a difference can be named: arrays of an archive, tensors, keys of JSON.

@@ -53,15 +53,15 @@ def encode(record: Record) -> bytes:
     return json.dumps(stamped, separators=(",", ":"), allow_nan=True, default=str).encode()
 
 
-def decode(data: bytes, key: str) -> Record:
-    """The record these bytes hold; the key is for the message only."""
+def decode(data: bytes, key: str, newest: int = FORMAT) -> Record:
+    """The record these bytes hold; the key is for the message only. `newest`: the format that is read."""
     record = parse(data, key)
     version = record.get("format", 0)
     if type(version) is not int:
         raise _damaged(key)
-    if version > FORMAT:
+    if version > newest:
         raise NewerFormatError(
-            f"{key} was written by a newer hostler (format {_short(version)}, this one reads {FORMAT})",
+            f"{key} was written by a newer hostler (format {_short(version)}, this one reads {newest})",
             hint="upgrade: pip install -U hostler",
         )
     return record

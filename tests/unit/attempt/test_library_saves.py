@@ -123,9 +123,9 @@ def test_nothing_is_copied(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> Non
     linked: list[int] = []
     save = checkpoints.save
 
-    def look(store: Any, run: str, place: Any, folder: Path, *rest: Any) -> Any:
+    def look(store: Any, run: str, place: Any, folder: Path, *rest: Any, **more: Any) -> Any:
         linked.extend(path.stat().st_nlink for path in folder.rglob("*") if path.is_file())
-        return save(store, run, place, folder, *rest)
+        return save(store, run, place, folder, *rest, **more)
 
     monkeypatch.setattr(checkpoints, "save", look)
     scene.save(1)

@@ -149,3 +149,21 @@ def test_first_looks_come_soon_and_then_every_tick(tmp_path: Path) -> None:
     scene.saver._loop(1.0)
     assert waits[0] == 0.05 and sum(wait < 0.2 for wait in waits) > 10
     assert waits[-5:] == [1.0] * 5 and len(waits) < 60
+
+
+def test_looks_end_with_the_process(tmp_path: Path) -> None:
+    """The rest is saved once, by `final`: a save a moment before would send the same files twice."""
+    scene, looks = Closely(tmp_path), list[float]()
+
+    class Waking:
+        def wait(self, seconds: float) -> None:
+            scene.now += seconds
+            scene.saver._closed = scene.now > 1_000_020.0
+
+        def clear(self) -> None: ...
+
+    scene.saver._wake = Waking()  # type: ignore[assignment]
+    scene.saver.tick = lambda: looks.append(scene.now)  # type: ignore[method-assign]
+    scene.saver._exited = lambda: scene.now > 1_000_010.0
+    scene.saver._loop(1.0)
+    assert 1_000_009.0 < max(looks) <= 1_000_010.0

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -274,3 +275,17 @@ def test_ending_the_attempt_does_not_wait_for_other_nodes_parts(tmp_path: Path) 
     scene.now += 100
     assert scene.saver.try_tick()
     assert scene.said == ["checkpoint not saved, will try again: the process ended first"]
+
+
+@pytest.mark.parametrize(("attempt", "lists"), [(1, 0), (5, 1)])
+def test_only_first_save_of_first_attempt_looks_for_nothing_older(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, attempt: int, lists: int
+) -> None:
+    scene, asked = Scene(folder), list[str]()
+    scene.saver.target = replace(scene.saver.target, attempt=attempt)
+    listed = scene.store.list
+    monkeypatch.setattr(scene.store, "list", lambda prefix: asked.append(prefix) or listed(prefix))
+    scene.write("a", "1", at=1000.0)
+    assert scene.saver.final(trusted=True) is not None and len(asked) == lists
+    scene.write("a", "22", at=1001.0)
+    assert scene.saver.final(trusted=True) is not None and len(asked) == lists + 1

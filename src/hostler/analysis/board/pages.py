@@ -70,13 +70,14 @@ def file(store: Store, key: RunKey, name: str) -> dict[str, Any]:
     if row is None:
         raise MissingError(f"{key.run} has left no file named {name!r}")
     at, size = layout.output_file(key.run, row["attempt"], row["n"]), row["size"]
-    data = store.get(at, start=0, end=min(size, TEXT)).data if size else b""
+    begin = row.get("at") or 0
+    data = store.get(at, start=begin, end=begin + min(size, TEXT)).data if size else b""
     kind = next((kind for start, kind in PICTURES.items() if data.startswith(start)), "")
     facts = {"name": name, "size": size}
     if kind and (kind != "image/svg+xml" or b"<svg" in data[:4000]):
         if size > PICTURE:
             return facts
-        whole = store.get(at).data if size > len(data) else data
+        whole = store.get(at, start=begin, end=begin + size).data if size > len(data) else data
         return {**facts, "picture": f"data:{kind};base64,{base64.b64encode(whole).decode()}"}
     if b"\0" in data[:8000]:
         return facts

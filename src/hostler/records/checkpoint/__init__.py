@@ -1,6 +1,7 @@
 """Files of runs in the store.
 
 checkpoints.py     checkpoints of a run: files first, COMMIT last
+bundle.py          small files in one object
 selection.py       one of the kept checkpoints, by its step or the run's metric
 ranked_weights.py  the weights that a run is ranked by
 saved_folder.py    a checkpoint that the library wrote, as a folder

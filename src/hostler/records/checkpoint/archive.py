@@ -34,7 +34,7 @@ from hostler.records.body import (
     encode,
 )
 from hostler.records.checkpoint import checkpoints, outputs, selection
-from hostler.records.checkpoint.restorer import rows_of
+from hostler.records.checkpoint.restorer import row_of, rows_of
 from hostler.records.checkpoint.selection import KeptCheckpoint
 from hostler.records.run import log, surroundings
 from hostler.records.run.log import RunKey, RunLog
@@ -363,7 +363,7 @@ def _copied(store: Store, key: RunKey, weights: KeptCheckpoint | None, say: Say)
     n = 0
     for row, sources in [*_of_checkpoint(store, key.run, weights, say), *_of_outputs(store, key.run)]:
         for at, source in enumerate(sources):
-            _copy(store, source, layout.archived_file(key.run, n + at))
+            _copy(store, source, layout.archived_file(key.run, n + at), row)
         yield {
             "name": row["name"],
             "size": row["size"],
@@ -399,8 +399,11 @@ def _of_outputs(store: Store, run: str) -> list[tuple[Record, list[str]]]:
     return [(row, [layout.output_file(run, row["attempt"], int(row["n"]))]) for row in named]
 
 
-def _copy(store: Store, source: str, target: str) -> None:
-    """Through a file: an object may be larger than memory."""
+def _copy(store: Store, source: str, target: str, row: Record) -> None:
+    """Through a file: an object may be larger than memory, but for one that holds several."""
+    if (begin := row_of(row).at) is not None:
+        store.put(target, store.get(source, start=begin, end=begin + row["size"]).data)
+        return
     with tempfile.TemporaryDirectory(prefix="hostler-") as folder:
         path = Path(folder) / "object"
         store.download(source, path)

@@ -10,6 +10,7 @@ looks for the mark once COMMIT is gone, and puts COMMIT back; whoever marks look
 
 from __future__ import annotations
 
+import hashlib
 import shutil
 import time
 from collections.abc import Callable, Collection, Iterable, Iterator
@@ -30,7 +31,8 @@ from hostler.records.body import (
     decode,
     encode,
 )
-from hostler.records.checkpoint import parts, restorer, saved_folder
+from hostler.records.checkpoint import bundle, parts, restorer, saved_folder
+from hostler.records.checkpoint.bundle import Bundle
 from hostler.records.checkpoint.restorer import row_of, rows_of
 from hostler.records.checkpoint.tree import hash_file, scan
 from hostler.store import NotFound, Store
@@ -90,7 +92,7 @@ def read(store: Store, run: str, place: Place) -> Checkpoint:
 
 def commit(data: bytes, key: str) -> Record:
     """The COMMIT these bytes hold: its rows and facts are of the types that readers use."""
-    record = checked(decode(data, key), _FACTS, key, ["files"])
+    record = checked(decode(data, key, bundle.FORMAT), _FACTS, key, ["files"])
     checked_rows(record["files"], _ROW, key, ["name", "n"])
     return record
 
@@ -113,6 +115,7 @@ _ROW = {
     "parts": WHOLE,
     "mode": WHOLE,
     "mtime": WHOLE,
+    "at": WHOLE,
 }
 
 
@@ -135,35 +138,58 @@ def save(
     guard: Callable[[], None],
     sent: parts.Sent | None = None,
     others: Callable[[], tuple[list[Record], Record]] = lambda: ([], {}),
+    *,
+    bundled: bool = False,
 ) -> Checkpoint:
     """Upload a folder that nobody writes to, then COMMIT. `facts` is asked once the files are there (the
     metrics are brought into the store first); `guard` raises if the run is another's by now. `sent`: what an
     upload to this place that broke off had sent. `others`: files that others have brought to this place, and
-    what is to be said of them; asked, and waited for, once ours are there."""
-    rows = send(store, run, place, folder, sent)
+    what is to be said of them; asked, and waited for, once ours are there. `bundled`: small files in one
+    object."""
+    rows = send(store, run, place, folder, sent, bundled=bundled)
     theirs, more = others()
     record = {"run": run, "attempt": place.attempt, "step": place.step, "files": rows + theirs}
+    record |= bundle.format_of(rows)
     record |= {**facts(), **more}
     guard()
     key = _commit_key(run, place)
     data = encode(record)
     store.put(key, data)
-    return Checkpoint(run, place, decode(data, key))
+    return Checkpoint(run, place, decode(data, key, bundle.FORMAT))
 
 
 def send(
-    store: Store, run: str, place: Place, folder: Path, sent: parts.Sent | None = None, *, first: int = 0
+    store: Store,
+    run: str,
+    place: Place,
+    folder: Path,
+    sent: parts.Sent | None = None,
+    *,
+    first: int = 0,
+    bundled: bool = False,
 ) -> list[Record]:
-    """Upload a folder's files to a place, numbered from `first` on; returns the rows of a COMMIT."""
+    """Upload a folder's files to a place, numbered from `first` on; returns the rows of a COMMIT. `bundled`:
+    the first object holds all small ones."""
     sent = set() if sent is None else sent
     rows: list[Record] = []
-    n = first
+    small = Bundle()
+    n = first + bundled
     for row in scan(folder).rows:
+        data = small.read(folder / row.name) if bundled and not row.link else None
+        if data is not None:
+            sha256, at = hashlib.sha256(data).hexdigest(), small.add(data)
+            rows.append({**row.record(), "n": first, "sha256": sha256, "parts": 1, "at": at})
+            continue
         sha256 = "" if row.link else hash_file(folder / row.name)
         rows.append({**row.record(), "n": n, "sha256": sha256, "parts": parts.count(row.size)})
         if not row.link:
             parts.send(store, folder / row.name, keys(run, place, rows[-1]), sha256, sent)
         n += rows[-1]["parts"]
+    if data := small.data:
+        key = layout.checkpoint_file(run, place.attempt, place.step, first)
+        if (mark := (key, hashlib.sha256(data).hexdigest())) not in sent:
+            store.put(key, data)
+            sent.add(mark)
     return rows
 
 

@@ -6,6 +6,7 @@ that went on from a checkpoint lists the files of those before it, too, where it
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -14,7 +15,8 @@ from hostler.errors import DamagedError, MachineError, MissingError, StoreTooLar
 from hostler.frozen import dataclass
 from hostler.records import layout
 from hostler.records.body import TEXT, WHOLE, Record, checked_rows, decode, encode
-from hostler.records.checkpoint import restorer
+from hostler.records.checkpoint import bundle, restorer
+from hostler.records.checkpoint.bundle import Bundle
 from hostler.records.checkpoint.restorer import row_of, rows_of
 from hostler.records.checkpoint.tree import hash_file, scan
 from hostler.records.run.attempt import Attempt
@@ -47,8 +49,11 @@ def keep(
     earlier: Sequence[Record],
     guard: Callable[[], None],
     sent: dict[str, str],
+    *,
+    bundled: bool = False,
 ) -> Kept:
     """Upload the files, then COMMIT with their names, sizes and hashes. Nothing to keep writes nothing.
+    `bundled`: small files in one object.
 
     `earlier`: rows of the attempt that this one continues. `sent`: hashes of what a call that broke off has
     uploaded, by key. A file that cannot be read, or that the store does not take, keeps no other from it."""
@@ -56,15 +61,20 @@ def keep(
     rows: list[Record] = []
     refused: list[str] = []
     uploaded: dict[Path, Record] = {}
-    n = 0
+    small = Bundle()
+    n = int(bundled)  # after the bundle
     for file in files:
         try:
             name = names.fitting(file.name)
-            row = uploaded.get(file.path) or _hashed(file, n)
+            data = small.read(file.path) if bundled else None
+            row = uploaded.get(file.path) or _hashed(file, n, data)
             old = known.get(name)
             if old and (old["size"], old["sha256"]) == (row["size"], row["sha256"]):
                 continue
-            if row["n"] == n:
+            if data is not None and "at" not in row:
+                row = {**row, "n": 0, "at": small.add(data)}
+                uploaded[file.path] = row
+            elif row["n"] == n:
                 key = layout.output_file(attempt.key.run, attempt.number, n)
                 if sent.get(key) != row["sha256"]:
                     store.upload(file.path, key)
@@ -77,9 +87,12 @@ def keep(
         else:
             names.add(name)
             rows.append({**row, "name": name})
+    if small.data:
+        store.put(layout.output_file(attempt.key.run, attempt.number, 0), small.data)
     older = [row for row in earlier if names.free(row["name"])]
     if rows:
         record = {"run": attempt.key.run, "files": rows, **({"earlier": older} if older else {})}
+        record |= bundle.format_of([*rows, *older])
         guard()
         store.put(layout.output_commit(attempt.key.run, attempt.number), encode(record))
     return Kept([*older, *rows], refused)
@@ -115,7 +128,7 @@ def newest(store: Store, run: str) -> tuple[int, list[dict[str, Any]]] | None:
 
 def read(store: Store, key: str) -> list[dict[str, Any]]:
     """The files that a COMMIT names, each with the attempt that brought it."""
-    record, own = decode(store.get(key).data, key), layout.split_output(key) or 0
+    record, own = decode(store.get(key).data, key, bundle.FORMAT), layout.split_output(key) or 0
     files = checked_rows(record.get("files"), FIELDS, key, NEEDED)
     earlier = checked_rows(record.get("earlier") or [], FIELDS, key, [*NEEDED, "attempt"])
     if not all(0 < row["attempt"] < own for row in earlier):
@@ -126,7 +139,7 @@ def read(store: Store, key: str) -> list[dict[str, Any]]:
 
 
 NEEDED = ("name", "size", "sha256", "n")
-FIELDS = {"name": TEXT, "size": WHOLE, "sha256": TEXT, "n": WHOLE, "attempt": WHOLE}
+FIELDS = {"name": TEXT, "size": WHOLE, "sha256": TEXT, "n": WHOLE, "attempt": WHOLE, "at": WHOLE}
 
 
 def fetch(store: Store, run: str, rows: list[Record], folder: Path) -> None:
@@ -168,8 +181,11 @@ def _above(name: str) -> Iterator[str]:
         yield name
 
 
-def _hashed(file: Output, n: int) -> Record:
-    row: Record = {"size": file.path.stat().st_size, "sha256": hash_file(file.path), "n": n}
+def _hashed(file: Output, n: int, data: bytes | None) -> Record:
+    """`data`: its bytes, if they were read."""
+    size = file.path.stat().st_size if data is None else len(data)
+    sha256 = hash_file(file.path) if data is None else hashlib.sha256(data).hexdigest()
+    row: Record = {"size": size, "sha256": sha256, "n": n}
     return {**row, "unnamed": True} if file.unnamed else row
 
 

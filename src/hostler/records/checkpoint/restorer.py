@@ -40,6 +40,7 @@ class RestoredFile:
     mode: int | None = None
     mtime: int = 0  # nanoseconds since 1970; 0: not known
     link: str = ""
+    at: int | None = None  # where it begins in an object that holds others too
 
 
 def rows_of(records: Any, *, last: bool = False) -> list[RestoredFile]:
@@ -69,8 +70,9 @@ def row_of(record: Any) -> RestoredFile:
         mode=None if mode is None else _number(mode, f"the mode of {name!r}") & 0o777,
         mtime=_number(record.get("mtime") or 0, f"the time of {name!r}", least=-_MOST),
         link=_link(record.get("link") or "", name),
+        at=None if record.get("at") is None else _number(record["at"], f"the place of {name!r}"),
     )
-    if row.parts not in (1, parts.count(row.size)):
+    if row.parts not in (1, parts.count(row.size)) or (row.at is not None and row.parts > 1):
         raise DamagedError(f"{name!r} cannot be {row.size} bytes in {row.parts} parts")
     return row
 
@@ -121,13 +123,14 @@ def _bring(store: Store, row: RestoredFile, key: Callable[[int], str], root: int
 
 def _pieces(store: Store, row: RestoredFile, key: Callable[[int], str]) -> Iterator[bytes]:
     """The bytes of a file, never more than its size: a byte more is asked for where an object must end."""
+    begin = row.at or 0
     for start in range(0, max(row.size, 1), parts.PART):
         length = min(parts.PART, row.size - start)
         if row.parts > 1:
             data = store.get(key(row.n + start // parts.PART), end=length + 1).data
         else:
-            ends = start + length == row.size
-            data = store.get(key(row.n), start=start, end=start + length + ends).data
+            ends = row.at is None and start + length == row.size
+            data = store.get(key(row.n), start=begin + start, end=begin + start + length + ends).data
         if len(data) != length:
             raise _damaged(row)
         yield data

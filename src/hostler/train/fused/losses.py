@@ -59,7 +59,7 @@ def _classes(
         losses = (1 - each) * hard - each / classes * logs.sum(1)
     else:
         losses = F.cross_entropy(first, tensor, reduction="none", label_smoothing=smoothed)
-    right = first.detach().argmax(1) == tensor
+    right = first.detach().max(1).indices == tensor  # as argmax has it, and on a CPU several times as fast
     return losses.view(batch, members).mean(0), right.view(batch, members).sum(0, dtype=torch.float32)
 
 

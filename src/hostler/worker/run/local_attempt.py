@@ -78,6 +78,7 @@ class LocalAttempt:
             self.state,
             self.job.outputs,
             self.job.looked_at,
+            bundled=shared,
         )
         whole = placement.share == 1.0
         self.peak = Peak(machine.clock, whole=whole) if is_measured(job) else None  # `parallel: auto`

@@ -172,6 +172,7 @@ class RunningProcess:
             covered=lambda record: local.uploader.covered(record.get("points")),
             guard=local.status.guard,
             others=self._leader.collector() if self._leader else None,
+            bundled=local.delivery.bundled,
         )
         return Saver(target, watch, local.job.checkpoint, say=note, clock=machine.clock)
 

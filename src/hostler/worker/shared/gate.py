@@ -13,7 +13,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-NEAR = 4  # runs at once where the store is a folder: while one waits for the disk another works
+NEAR = 8  # runs at once where the store is a folder: while some wait for the disk another works
 FAR = 32  # where each request waits for a network
 LOOK = 1.0  # seconds after which one that waits looks whether it has to go
 

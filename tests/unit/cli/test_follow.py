@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from hostler.cli.terminal.follow import follow
+from hostler.cli.terminal.follow import SOON, follow, pause
 from hostler.errors import StoreUnreachable
 from hostler.records.run.log import RunKey
 from hostler.store.base import Blob, Entry
@@ -32,3 +32,13 @@ def test_who_leaves_while_the_store_is_away_may_leave(number: signal.Signals) ->
     pressing.start()
     with pytest.raises(StoreUnreachable, match="could not be asked to stop"):
         follow(Away(), RunKey("s", "0000000-s-abc"))
+
+
+def test_folder_is_looked_at_often_in_the_beginning() -> None:
+    assert pause(0.0, 0.3, folder=True) == SOON
+    assert pause(1.0, 0.3, folder=True) == pytest.approx(0.1)
+    assert pause(60.0, 0.3, folder=True) == 0.3
+
+
+def test_bucket_is_looked_at_as_rarely_from_the_beginning() -> None:
+    assert pause(0.0, 1.0, folder=False) == 1.0

@@ -8,7 +8,8 @@ from collections.abc import Callable, Iterable, Sequence
 import click
 
 from hostler.cli import here
-from hostler.cli.terminal import halted, named_rows, output, pace
+from hostler.cli.terminal import halted, named_rows, output
+from hostler.cli.terminal.follow import pause
 from hostler.cli.terminal.hints import died, nobody
 from hostler.cli.terminal.screen import state
 from hostler.cli.terminal.table import state_text
@@ -71,8 +72,8 @@ def wait(
         if not warned and stamp - begun > 3:
             warned = _warn(store, found)
         now = time.monotonic()
-        pause = max(pace.pause(now - begun, LOOK, folder=is_folder(store.url)), 4 * (now - stamp))
-        time.sleep(min(pause, max(0.0, begun + limit - time.monotonic())) if limit is not None else pause)
+        rest = max(pause(now - begun, LOOK, folder=is_folder(store.url)), 4 * (now - stamp))
+        time.sleep(min(rest, max(0.0, begun + limit - time.monotonic())) if limit is not None else rest)
 
 
 def _warn(store: Store, found: Sequence[Row]) -> bool:

@@ -6,7 +6,6 @@ table.py       the table of runs, live on a terminal
 run_columns.py  columns of that table: which there are, what fits
 screen.py      colour; columns cut to the terminal's width, redrawn in place
 follow.py      follows a run: its log, whether a worker is at it, its exit code
-pace.py        how long until the next look
 loglines.py    fragments of a log to whole lines
 halted.py      why a sweep is halted, and what lifts that
 hints.py       whether a worker takes waiting runs; the command that starts one

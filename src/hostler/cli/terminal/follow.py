@@ -17,7 +17,6 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from hostler.cli.terminal.pace import pause
 from hostler.errors import HostlerError, StoreUnreachable
 from hostler.records.interest import Looking
 from hostler.records.run.log import RunKey, RunLog
@@ -41,6 +40,14 @@ BUCKET_LOOK = 1.0  # requests to a bucket cost money
 QUIET = 3.0  # seconds without news before anybody asks, and between two askings
 LONGEST = 30.0  # and between two askings while our worker waits in a queue
 TAIL = 8  # lines of the worker's own log that are shown
+SOON = 0.05  # seconds between two looks at a folder at least
+PART = 10  # of the time that has gone by
+
+
+def pause(waited: float, longest: float, *, folder: bool) -> float:
+    """Seconds until the next look at a store by somebody who waits for runs. A folder is looked at often in
+    the beginning: whoever waits for what is over in a moment is told at once. Pure."""
+    return min(longest, max(SOON, waited / PART)) if folder else longest
 
 
 class _Interrupts:

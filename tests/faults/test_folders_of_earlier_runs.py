@@ -51,7 +51,7 @@ def test_later_runs_find_a_used_folder_as_if_new(slow_looks: World) -> None:
     assert list((world.cache / "runs").iterdir()) == []
 
 
-def test_run_that_is_tried_again_gets_its_checkpoint_in_a_used_folder(slow_looks: World) -> None:
+def test_retried_run_gets_its_checkpoint_in_a_used_folder(slow_looks: World) -> None:
     world = slow_looks
     script = """
 import os, sys

@@ -205,7 +205,7 @@ def test_a_run_that_ended_is_forgotten(tmp_path: Path) -> None:
     assert list(folder.iterdir()) == []
 
 
-def test_file_that_no_run_has_goes_once_its_worker_is_dead(tmp_path: Path) -> None:
+def test_file_of_no_run_goes_once_its_worker_is_dead(tmp_path: Path) -> None:
     folder = record(tmp_path, os.getpid(), start="1").parent
     living, dead = folder / f"{os.getpid()}-{proctable.start_of(os.getpid())}-0.free", folder / "1-1-0.free"
     for path in (living, dead):

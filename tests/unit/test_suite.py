@@ -67,7 +67,7 @@ def test_three_tests_run_at_a_time_on_each_core(cores: int, count: int) -> None:
     assert suite.at_once(cores) == count
 
 
-def test_each_worker_begins_with_its_share_of_slow_files_and_ends_with_quick_ones() -> None:
+def test_each_worker_gets_slow_files_first_then_quick_ones() -> None:
     files = ["tests/faults/a"] * 3 + ["tests/unit/b"] * 5 + ["tests/walks/c"] * 2 + ["tests/unit/d"] * 2
     order = dealt(files, 2)
     assert sorted(order) == list(range(len(files)))

@@ -80,9 +80,7 @@ def test_pair_on_a_suspended_machine_is_not_taken(pair: Pair, asleep: float) -> 
 
 
 @pytest.mark.parametrize("late, found", [(RESTED, 2), (0.1, 3)])
-def test_print_after_a_look_that_never_came_is_no_sign_of_the_script(
-    pair: Pair, late: float, found: int
-) -> None:
+def test_print_after_a_missed_look_is_no_sign_of_life(pair: Pair, late: float, found: int) -> None:
     """A launcher prints once its script, killed between two files, has freed its memory."""
     assert pair.after(RESTED) == whole(2)
     pair.now += EVERY

@@ -77,7 +77,7 @@ def test_bad_rate_of_preemption_is_said_before_anything_starts(
     assert "named 'grid'" in typed("status", "grid").err  # nothing was submitted
 
 
-def test_rate_of_a_fleet_that_did_not_start_does_not_matter(tmp_path: Path) -> None:
+def test_rate_of_a_fleet_that_never_started_is_ignored(tmp_path: Path) -> None:
     (tmp_path / "hostler.yaml").write_text(PROJECT.replace("}}", "}, tau: {backend: local, price: 1}}"))
     project, store = load_project(tmp_path / "hostler.yaml"), open_store(str(tmp_path / "store"))
     launchers = [sweep_launcher(project, store.url, name, None) for name in ("lab", "tau")]
@@ -97,7 +97,7 @@ def test_this_machine_is_found_by_the_name_that_on_takes(tmp_path: Path) -> None
     assert on_name("here") == "local" and on_name("lab") == "lab"
 
 
-def test_steps_of_a_sweep_are_those_of_its_runs_on_average() -> None:
+def test_steps_of_a_sweep_are_its_runs_mean() -> None:
     both = replace(JOB, runs=({"steps": 60}, {"steps": 600}))
     assert scout.mean_steps(both) == 330
     many = replace(JOB, runs=tuple({"epochs": 10 + n % 3} for n in range(3000)))

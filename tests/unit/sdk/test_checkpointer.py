@@ -169,7 +169,7 @@ def test_durable_save_does_not_wait_for_old_ones_to_go(scene: Scene, monkeypatch
     assert scene.steps == [4, 3] and scene.said == []
 
 
-def test_old_one_that_cannot_be_removed_is_said_and_saves_go_on(
+def test_old_checkpoint_that_stays_is_said_and_saves_go_on(
     scene: Scene, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def refuse(folder: Path, mark: Mark) -> None:

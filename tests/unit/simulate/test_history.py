@@ -69,12 +69,12 @@ def test_attempts_of_disturbed_runs_are_nobodys_pause() -> None:
     assert history.gaps(found, [cut, again], since=161) == (3, 2)
 
 
-def test_new_machine_of_an_old_name_had_no_pause_before_it() -> None:
+def test_new_machine_of_an_old_name_had_no_pause() -> None:
     cut = Try(1, host="a", started=163, ended=260, outcome="queued", seconds=7)
     assert history.gaps([row(started=100), row(started=215)], [cut]) == (3,)
 
 
-def test_pauses_between_runs_are_read_from_the_logs_of_a_store() -> None:
+def test_pauses_between_runs_are_read_from_their_logs() -> None:
     store, job = MemoryStore(), Job("s", ("x",), runs=tuple({"i": i} for i in range(3)))
     sweeps.submit(store, job)
     for index, ends in ((0, ("done",)), (1, ("queued", "done")), (2, ("done",))):

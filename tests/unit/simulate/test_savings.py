@@ -48,7 +48,7 @@ def test_launch_that_wastes_nothing_has_nothing_to_change() -> None:
     assert savings(calm, [setting("dear", price=9.0)], Sky(), 2) == []
 
 
-def test_launch_that_did_a_tenth_of_the_sweep_saves_a_tenth() -> None:
+def test_launch_of_a_tenth_of_the_sweep_saves_a_tenth() -> None:
     found = savings(setting(), [setting("tau", price=0.2)], Sky(), 5)
     whole = found[0].saves / found[0].share  # what the sweep costs on this fleet
     [part, *_] = of_part(found, whole / 10)

@@ -80,6 +80,19 @@ def test_small_files_of_a_checkpoint_are_one_object(store: Store, tmp_path: Path
     assert (tmp_path / "to" / "latest").is_symlink()
 
 
+def test_bundle_of_empty_files_alone_is_restored(store: Store, tmp_path: Path) -> None:
+    source = folder(tmp_path / "from", {"DONE": b"", "deep/marker": b""})
+    saved = checkpoints.save(store, "r", Place(1, 1), source, dict, lambda: None, bundled=True)
+    checkpoints.restore(store, saved, tmp_path / "to")
+    assert contents(tmp_path / "to") == {"DONE": b"", "deep/marker": b""}
+    attempt = held(store)
+    files = [Output("DONE", source / "DONE")]
+    outputs.keep(store, attempt, files, [], lambda: None, {}, bundled=True)
+    rows = outputs.before(store, attempt.key.run, attempt.number)
+    outputs.fetch(store, attempt.key.run, rows, tmp_path / "out")
+    assert contents(tmp_path / "out") == {"DONE": b""}
+
+
 def test_deleted_checkpoint_leaves_no_bundle(store: Store, tmp_path: Path) -> None:
     checkpoints.save(store, "r", Place(1, 1), folder(tmp_path / "from"), dict, lambda: None, bundled=True)
     assert checkpoints.delete(store, "r", Place(1, 1))

@@ -18,6 +18,7 @@ MOST = 4 << 20  # bytes of a bundle
 class Bundle:
     def __init__(self) -> None:
         self._data = bytearray()
+        self.has_files = False  # perhaps empty ones alone
 
     @property
     def data(self) -> bytes:
@@ -32,7 +33,7 @@ class Bundle:
 
     def add(self, data: bytes) -> int:
         """Where they begin."""
-        at = len(self._data)
+        at, self.has_files = len(self._data), True
         self._data += data
         return at
 

@@ -185,10 +185,10 @@ def send(
         if not row.link:
             parts.send(store, folder / row.name, keys(run, place, rows[-1]), sha256, sent)
         n += rows[-1]["parts"]
-    if data := small.data:
+    if small.has_files:
         key = layout.checkpoint_file(run, place.attempt, place.step, first)
-        if (mark := (key, hashlib.sha256(data).hexdigest())) not in sent:
-            store.put(key, data)
+        if (mark := (key, hashlib.sha256(small.data).hexdigest())) not in sent:
+            store.put(key, small.data)
             sent.add(mark)
     return rows
 

@@ -87,7 +87,7 @@ def keep(
         else:
             names.add(name)
             rows.append({**row, "name": name})
-    if small.data:
+    if small.has_files:
         store.put(layout.output_file(attempt.key.run, attempt.number, 0), small.data)
     older = [row for row in earlier if names.free(row["name"])]
     if rows:

@@ -1,4 +1,7 @@
-"""A folder in memory for played workers, whose threads stand still: others do their work at a moment."""
+"""A folder in memory for played workers, whose threads stand still: the stage does their work at a moment.
+
+Files there never wait for a disk, where the machine has such a folder: thousands of them are made durable.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +20,7 @@ from hostler.worker.run.watch import Watchman
 
 @pytest.fixture
 def folder(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    def keep_at_hand(saver: Saver, tick: float) -> None:
+    def keep_at_hand(saver: Saver, *_: object) -> None:
         assert isinstance(saver.target.store, Seat)
         saver.target.store.saver = saver
 
@@ -25,8 +28,8 @@ def folder(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     with tempfile.TemporaryDirectory(dir=shared if shared.is_dir() else None) as place:
         monkeypatch.setenv("HOSTLER_CACHE", place)
         monkeypatch.setattr(Saver, "start", keep_at_hand)
-        monkeypatch.setattr(Watchman, "start", lambda watchman: None)
-        monkeypatch.setattr(Meter, "due", lambda meter: False)
+        monkeypatch.setattr(Watchman, "start", lambda watchman: None)  # the loop asks it, too
+        monkeypatch.setattr(Meter, "due", lambda meter: False)  # a played process uses nothing
         monkeypatch.setattr(Meter, "last", lambda meter, exit: {})
         monkeypatch.setattr(surroundings, "capture", lambda *_, **__: {"python": "3"})
         yield Path(place)

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import plays
@@ -21,9 +20,6 @@ from hostler.records.run import attempt, log
 from hostler.records.series import metrics
 from hostler.store import Store
 from hostler.worker.claim.claimer import Claimer
-from hostler.worker.run import surroundings
-from hostler.worker.run.meter import Meter
-from hostler.worker.run.watch import Watchman
 
 ALL: tuple[Play, ...] = (
     plays.frozen,
@@ -39,26 +35,8 @@ ALL: tuple[Play, ...] = (
 
 
 @pytest.fixture
-def memory_folder() -> Iterator[Path]:
-    """A folder whose files never wait for a disk, where there is one: thousands of files are made durable."""
-    shared = Path("/dev/shm")
-    with tempfile.TemporaryDirectory(dir=shared if shared.is_dir() else None) as folder:
-        yield Path(folder)
-
-
-@pytest.fixture
-def new_stage(memory_folder: Path, monkeypatch: pytest.MonkeyPatch) -> NewStage:
-    def keep_at_hand(saver: Saver, tick: float) -> None:
-        assert isinstance(saver.target.store, Seat)
-        saver.target.store.saver = saver
-
-    monkeypatch.setenv("HOSTLER_CACHE", str(memory_folder))
-    monkeypatch.setattr(Saver, "start", keep_at_hand)
-    monkeypatch.setattr(Watchman, "start", lambda watchman: None)  # the loop asks it, too
-    monkeypatch.setattr(Meter, "due", lambda meter: False)  # a played process uses nothing
-    monkeypatch.setattr(Meter, "last", lambda meter, exit: {})
-    monkeypatch.setattr(surroundings, "capture", lambda *_, **__: {"python": "3"})
-    return lambda: Stage(memory_folder)
+def new_stage(folder: Path) -> NewStage:
+    return lambda: Stage(folder)
 
 
 def test_an_undisturbed_run_is_done(new_stage: NewStage) -> None:

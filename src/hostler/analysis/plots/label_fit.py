@@ -106,10 +106,27 @@ def _clean(text: str) -> str:
 
 
 def settle(figure: Any) -> None:
-    """Turn and thin the ticks of every axis until no label touches another."""
-    for axes in figure.axes:
-        _until(figure, axes, _turn_across if _is_named(axes.xaxis) else _fewer(axes.xaxis), "x")
-        _until(figure, axes, _thin_up if _is_named(axes.yaxis) else _fewer(axes.yaxis), "y")
+    """Turn and thin the ticks of every axis until no label touches another.
+
+    The figure is laid out once for all of its axes, then again while any of them changes."""
+    left = [(axes, which, _change(axes, which)) for axes in figure.axes for which in "xy"]
+    for turn in range(12):
+        figure.draw_without_rendering()
+        left = [
+            (axes, which, change)
+            for axes, which, change in left
+            if _is_crowded(axes, which) and change(axes, turn)
+        ]
+        if not left:
+            return
+
+
+def _change(axes: Any, which: str) -> Callable[[Any, int], bool]:
+    """What gives the labels of an axis more room; False when it has nothing more to give."""
+    axis = getattr(axes, f"{which}axis")
+    if not _is_named(axis):
+        return _fewer(axis)
+    return _turn_across if which == "x" else _thin_up
 
 
 def touching(labels: Sequence[Any]) -> bool:
@@ -117,13 +134,6 @@ def touching(labels: Sequence[Any]) -> bool:
     boxes = [label.get_window_extent() for label in labels if label.get_visible() and label.get_text()]
     boxes = [box.expanded(1, 1).padded(GAP / 2) for box in boxes if box.width > 0]
     return any(one.overlaps(other) for n, one in enumerate(boxes) for other in boxes[n + 1 :])
-
-
-def _until(figure: Any, axes: Any, act: Callable[[Any, int], bool], which: str) -> None:
-    for turn in range(12):
-        figure.canvas.draw()
-        if not _is_crowded(axes, which) or not act(axes, turn):
-            return
 
 
 def _is_crowded(axes: Any, which: str) -> bool:

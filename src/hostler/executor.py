@@ -25,20 +25,22 @@ from typing import Any
 
 from hostler import env
 from hostler.backends.project_file import parse_sweep
+from hostler.backends.registry import HERE
 from hostler.errors import CallFailed, HostlerError, MissingError, UsageError
 from hostler.fleet import again, callers, pending
+from hostler.fleet.edit import Edit
 from hostler.fleet.fleet_choice import sweep_fleet
 from hostler.fleet.function import Packed, name_of
-from hostler.fleet.launcher import Launcher, sweep_launcher
+from hostler.fleet.launcher import Launcher, foresee, sweep_launcher
 from hostler.fleet.ready import say
 from hostler.fleet.secrets import check_secrets
 from hostler.fleet.sweep import Swept, draft_sweep, submit_calls
 from hostler.records.checkpoint import outputs
-from hostler.records.launch import serving
+from hostler.records.launch import ledger, serving
 from hostler.records.packs.packed_store import open_store
 from hostler.records.rows import Row, rows
 from hostler.records.run import control
-from hostler.records.run.log import RunKey
+from hostler.records.run.log import CAP, RunKey
 from hostler.records.run.state import UNREADABLE
 from hostler.records.series.logs import LogReader
 from hostler.sdk.call import KEEP, RESULT_FILE, RETURNED
@@ -48,7 +50,7 @@ from hostler.spec.job import Job, mark
 from hostler.spec.plain_data import plain
 from hostler.spec.project import Project
 from hostler.spec.space import Listed
-from hostler.spec.states import DIVERGED, DONE, ENDED, FAILED, RUNNING, STOPPED
+from hostler.spec.states import DIVERGED, DONE, ENDED, FAILED, PAUSED, RUNNING, STOPPED
 from hostler.spec.units import counted
 from hostler.store import Store
 from hostler.sweeping import as_in_file, command_of, packed, place_of, project_here, start_workers
@@ -160,7 +162,7 @@ class _FunctionCalls:
 class Executor:
     """Calls functions elsewhere: on a fleet of hostler.yaml, or on this machine.
 
-    on      a fleet; by default this machine
+    on      a fleet; by default the project's, else this machine
     name    of the sweeps, in place of the functions' names
     store   an address; by default the project's
     again   True: earlier results are not looked for
@@ -193,6 +195,7 @@ class Executor:
         self.store: Store = open_store(store or env.store_url() or self._project.store)
         self._over: dict[str, float] = {}  # sweep → since when nobody takes more of it
         self._started: dict[str, tuple[Launcher, Swept]] = {}  # of each sweep, as it was last submitted
+        self._capped_before: dict[RunKey, int] = {}  # calls of others that met a cap, and in which attempt
         self._alone: dict[str, tuple[float, int]] = {}  # sweep → since when nothing goes on; what was done
         self._groups: dict[Callable[..., Any], _FunctionCalls] = {}
         self.lock = threading.Lock()  # around lists of jobs
@@ -307,6 +310,7 @@ class Executor:
             leave=(*self._leave, *_programs(self._project, group)),
             shape=callers.without_main(_own_file(self._project, group)),
             mark=self._mark,
+            check=lambda found: self._check_money(workers, found),
         )
         places = _places(done.job)
         for job in jobs:
@@ -318,15 +322,29 @@ class Executor:
         say(f"{done.job.name}: {counted(len(jobs), 'call')}, {len(done.edit.new)} new")
         if done.version == 1 and not self._mark and (differs := callers.other_code(self.store, done.job)):
             say(f"{done.job.name}: other code than of earlier calls: {differs}")
+        whole = done.job.name in self._started and not workers.engine.capabilities.makes_machines
         self._started[done.job.name] = (workers, done)
-        try:
-            start_workers(self.store, workers, done, always=self._on is not None, own_python=True)
+        try:  # a fleet of named machines has all its workers from the first time on
+            start_workers(
+                self.store, workers, done, always=self._on is not None and not whole, own_python=True
+            )
         except HostlerError:  # a machine that has done all of it and left is no failure
             if not self._are_taken({job.key for job in jobs}, done.job.name):
                 raise
 
+    def _check_money(self, workers: Launcher, found: Edit) -> None:
+        """Refuse new calls that no launch could be paid for; one that is there takes them along."""
+        name = found.job.name
+        if found.new and not (ledger.read(self.store, name).open or self._serves(name)):
+            foresee(self.store, workers.asked([found.job], len(found.new)))
+
+    def _serves(self, sweep: str) -> bool:
+        return serving.look(self.store, _pass).serves(sweep)
+
     def _are_taken(self, keys: set[RunKey | None], sweep: str) -> bool:
-        """Whether each of these runs goes on or is over."""
+        """Whether each of these runs goes on or is over, or a launch has the money for them."""
+        if ledger.read(self.store, sweep).open:
+            return True
         found = rows(self.store, [sweep], touched=True)
         return keys <= {row.key for row in found if row.state in (RUNNING, *ENDED)}
 
@@ -336,13 +354,15 @@ class Executor:
             control.stop(self.store, key, by="FunctionJob.cancel")
 
     def _try_again(self, keys: set[RunKey], job: Job) -> None:
-        """Calls that failed or were stopped before: whoever asks again wants them tried again, and those that
-        were left because of errors."""
+        """Calls that failed, were stopped or met a cap before: whoever asks again wants them tried again, and
+        those that were left because of errors."""
         for row in rows(self.store, [job.name], touched=True):
             if row.key in keys and row.state in (FAILED, DIVERGED):
                 control.retry(self.store, row.key, by="hostler.Executor")
-            elif row.key in keys and row.state == STOPPED:
+            elif row.key in keys and (row.state == STOPPED or _is_capped(row)):
                 control.resume(self.store, row.key, by="hostler.Executor")
+            elif _is_capped(row):
+                self._capped_before[row.key] = row.attempt
         again.lift_if_asked(self.store, job)
 
     def _look(self, group: _FunctionCalls) -> None:
@@ -364,7 +384,10 @@ class Executor:
     def _give_up(self, group: _FunctionCalls, sweep: str, found: list[Row]) -> None:
         """Calls of which nobody will take any more are over: their program would wait for ever."""
         left = [job for job in group.waiting if job.key and job.key.sweep == sweep and not job.done()]
-        why = pending.why_over(self.store, sweep, found) if left else ""
+        news = [
+            row for row in found if not (_is_capped(row) and self._capped_before.get(row.key) == row.attempt)
+        ]
+        why = pending.why_over(self.store, sweep, news) if left else ""
         if not why:
             self._over.pop(sweep, None)
         elif time.monotonic() < self._over.setdefault(sweep, time.monotonic()) + OVER:
@@ -376,18 +399,27 @@ class Executor:
     def _see_to_workers(self, sweep: str, left: list[FunctionJob], found: list[Row]) -> None:
         """On this machine: start workers again where they are gone; say once that they take nothing."""
         goes_on = any(row.state == RUNNING and not row.stale for row in found)
-        if self._on is not None or not left or goes_on:
+        if not left or goes_on or self._started[sweep][0].fleet.backend != HERE:
             self._alone.pop(sweep, None)
             return
         since, tried = self._alone.setdefault(sweep, (time.monotonic(), 0))
-        if time.monotonic() < since + ALONE or serving.look(self.store, _pass).serves(sweep):
+        if time.monotonic() < since + ALONE or self._serves(sweep):
             return
         self._alone[sweep] = (time.monotonic(), tried + 1)
         if tried == 0:
-            start_workers(self.store, *self._started[sweep], always=False, own_python=True)
+            try:
+                start_workers(self.store, *self._started[sweep], always=False, own_python=True)
+            except UsageError as error:  # its money is over, so nobody will
+                for job in left:
+                    job.give_up(error.message)
         elif tried == 1:
             what = counted(len(left), "call")
             say(f"{sweep}: nobody works on {what}: has this machine the resources that they ask for?")
+
+
+def _is_capped(row: Row) -> bool:
+    """Whether it waits for somebody to allow more."""
+    return row.state == PAUSED and row.paused_by == CAP
 
 
 def _pass(line: str) -> None:
@@ -416,6 +448,12 @@ def _params(
 ) -> dict[str, Any]:
     """The arguments of a call by their names: the parameters of its run."""
     name = name_of(function)
+    if inspect.isgeneratorfunction(function):
+        raise UsageError(f"{name}() is a generator: nothing would compute its values", hint="return a list")
+    if inspect.iscoroutinefunction(function):
+        raise UsageError(
+            f"{name}() is a coroutine: nothing would await it", hint="call asyncio.run in a function of yours"
+        )
     try:
         bound = inspect.signature(function).bind(*args, **keywords)
     except TypeError as error:

@@ -53,7 +53,15 @@ from hostler.spec.space import Listed
 from hostler.spec.states import DIVERGED, DONE, ENDED, FAILED, PAUSED, RUNNING, STOPPED
 from hostler.spec.units import counted
 from hostler.store import Store
-from hostler.sweeping import as_in_file, command_of, packed, place_of, project_here, start_workers
+from hostler.sweeping import (
+    as_in_file,
+    check_fleet_name,
+    command_of,
+    packed,
+    place_of,
+    project_here,
+    start_workers,
+)
 
 LOOK = 0.3  # seconds between two looks at the store
 ALONE = 20.0  # seconds in which a worker of this machine begins
@@ -175,9 +183,9 @@ class Executor:
         on: str | None = None,
         *,
         name: str | None = None,
-        store: str | None = None,
+        store: str | Path | None = None,
         again: bool = False,
-        leave: Collection[str] = (),
+        leave: str | Collection[str] = (),
         **keys: Any,
     ) -> None:
         if env.run_dir():
@@ -188,11 +196,12 @@ class Executor:
             raise UsageError("an Executor does not take max_workers", hint="parallel=4: so many at once")
         for key in {"parameters", "command", "method", "repeat", "prune"} & keys.keys():
             raise UsageError(f"an Executor does not take {key}", hint="hostler.sweep(function, …) does")
+        check_fleet_name(on)
         self._project, self._on, self._name, self._keys = project_here(), on, name, keys
-        self._leave = tuple(leave)
+        self._leave = (leave,) if isinstance(leave, str) else tuple(leave)
         self._check()
         self._mark = f"{time.time_ns():x}" if again else ""
-        self.store: Store = open_store(store or env.store_url() or self._project.store)
+        self.store: Store = open_store(str(store or env.store_url() or self._project.store))
         self._over: dict[str, float] = {}  # sweep → since when nobody takes more of it
         self._started: dict[str, tuple[Launcher, Swept]] = {}  # of each sweep, as it was last submitted
         self._capped_before: dict[RunKey, int] = {}  # calls of others that met a cap, and in which attempt

@@ -103,6 +103,7 @@ def test_least_size_is_never_above_the_real_one(value: Any) -> None:
 
 def test_huge_value_is_measured_without_a_copy_of_it() -> None:
     assert least_size([[0] * 10] * 10**7, 1000) > 1000
+    assert least_size([0] * 10**6, 2.9e6) > 2.9e6
     endless: list[Any] = []
     endless.append(endless)
     assert least_size(endless, 10**9) < 1000
@@ -183,10 +184,17 @@ def test_lambda_without_cloudpickle_is_refused_before_anything_is_stored(
         assert not list(pool.store.list(""))
 
 
+def test_one_folder_that_is_not_code_need_not_be_a_list(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert hostler.Executor(leave="results")._leave == ("results",)
+
+
 def test_shut_down_executor_takes_no_calls(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    with hostler.Executor(store=str(tmp_path / "store")) as pool:
-        pass
+    with hostler.Executor(store=tmp_path / "store") as pool:
+        assert pool.store.url == str(tmp_path / "store")
     with pytest.raises(UsageError, match="has been shut down"):
         pool.submit(train, 1)
 
@@ -195,6 +203,7 @@ def test_shut_down_executor_takes_no_calls(tmp_path: Path, monkeypatch: pytest.M
     ("keys", "says"),
     [
         ({"on": "nope"}, "no fleet named 'nope'"),
+        ({"on": ["desk"]}, "on is .*, which is not a text .the name of one fleet"),
         ({"resources": {"gpu": 1}}, "no such key 'gpu'"),
         ({"retries": -1}, "must be at least 0"),
     ],

@@ -20,6 +20,7 @@ from hostler.backends.registry import HERE
 from hostler.errors import HostlerError, UsageError
 from hostler.executor import FunctionJob, _params
 from hostler.fleet import edit
+from hostler.records.launch import ledger
 from hostler.records.rows import rows
 from hostler.records.run.attempt import claim
 from hostler.records.run.entries import Claim
@@ -261,6 +262,16 @@ def test_machine_that_left_with_all_done_fails_no_call(
         row = SimpleNamespace(key=key, state=state)
         monkeypatch.setattr("hostler.executor.rows", lambda *given, row=row, **more: [row])
         assert pool._are_taken({key}, "train") is taken
+
+
+def test_refused_launch_fails_no_call_that_another_has_money_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    pool, key = hostler.Executor(store=tmp_path / "store"), RunKey("train", "0000000-train-abcdef")
+    assert not pool._are_taken({key}, "train")
+    ledger.reserve(pool.store, "train", 5.0, fleet="burst", generation=1, launch="l")
+    assert pool._are_taken({key}, "train")
 
 
 def test_call_that_met_a_cap_is_resumed_by_asking_again(

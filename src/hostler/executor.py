@@ -23,7 +23,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
-from hostler import env
+from hostler import env, settings
 from hostler.backends.project_file import parse_sweep
 from hostler.backends.registry import HERE
 from hostler.errors import CallFailed, HostlerError, MissingError, UsageError
@@ -35,6 +35,8 @@ from hostler.fleet.launcher import Launcher, foresee, sweep_launcher
 from hostler.fleet.ready import say
 from hostler.fleet.secrets import check_secrets
 from hostler.fleet.sweep import Swept, draft_sweep, submit_calls
+from hostler.money import funding
+from hostler.money.tariff import Asked
 from hostler.records.checkpoint import outputs
 from hostler.records.launch import ledger, serving
 from hostler.records.packs.packed_store import open_store
@@ -204,6 +206,7 @@ class Executor:
         self.store: Store = open_store(str(store or env.store_url() or self._project.store))
         self._over: dict[str, float] = {}  # sweep → since when nobody takes more of it
         self._started: dict[str, tuple[Launcher, Swept]] = {}  # of each sweep, as it was last submitted
+        self._refused: set[str] = set()  # sweeps that wait for a launch of theirs to end, which has the money
         self._capped_before: dict[RunKey, int] = {}  # calls of others that met a cap, and in which attempt
         self._alone: dict[str, tuple[float, int]] = {}  # sweep → since when nothing goes on; what was done
         self._groups: dict[Callable[..., Any], _FunctionCalls] = {}
@@ -331,15 +334,35 @@ class Executor:
         say(f"{done.job.name}: {counted(len(jobs), 'call')}, {len(done.edit.new)} new")
         if done.version == 1 and not self._mark and (differs := callers.other_code(self.store, done.job)):
             say(f"{done.job.name}: other code than of earlier calls: {differs}")
+        # a fleet of named machines has all its workers from the first time on
         whole = done.job.name in self._started and not workers.engine.capabilities.makes_machines
         self._started[done.job.name] = (workers, done)
-        try:  # a fleet of named machines has all its workers from the first time on
-            start_workers(
-                self.store, workers, done, always=self._on is not None and not whole, own_python=True
-            )
+        try:
+            self._start(done.job.name, always=self._on is not None and not whole)
         except HostlerError:  # a machine that has done all of it and left is no failure
             if not self._are_taken({job.key for job in jobs}, done.job.name):
                 raise
+
+    def _start(self, sweep: str, *, always: bool) -> None:
+        """Start workers; where another launch has the money, once that has ended."""
+        workers, done = self._started[sweep]
+        try:
+            if workers.engine.capabilities.shared:  # before it is said that the calls wait for a person
+                self._settle(workers, workers.asked([done.job], 1))
+            start_workers(self.store, workers, done, always=always, own_python=True)
+        except UsageError:
+            if not ledger.read(self.store, sweep).open:
+                raise
+            self._refused.add(sweep)
+        else:
+            self._refused.discard(sweep)
+
+    def _settle(self, workers: Launcher, asked: Asked) -> None:
+        """Return what ended launches have left; refused if the rest would not do."""
+        if asked.budgets and asked.price.worker:
+            workers.settle(self.store)
+            funding.settle(self.store, asked, settings.timing())
+            foresee(self.store, asked)
 
     def _check_money(self, workers: Launcher, found: Edit) -> None:
         """Refuse new calls that no launch could be paid for; one that is there takes them along."""
@@ -351,9 +374,7 @@ class Executor:
         return serving.look(self.store, _pass).serves(sweep)
 
     def _are_taken(self, keys: set[RunKey | None], sweep: str) -> bool:
-        """Whether each of these runs goes on or is over, or a launch has the money for them."""
-        if ledger.read(self.store, sweep).open:
-            return True
+        """Whether each of these runs goes on or is over."""
         found = rows(self.store, [sweep], touched=True)
         return keys <= {row.key for row in found if row.state in (RUNNING, *ENDED)}
 
@@ -406,18 +427,21 @@ class Executor:
         self._see_to_workers(sweep, [] if why else left, found)
 
     def _see_to_workers(self, sweep: str, left: list[FunctionJob], found: list[Row]) -> None:
-        """On this machine: start workers again where they are gone; say once that they take nothing."""
+        """Start workers where those of this machine are gone, or the launch that had the money is over; say
+        once that workers of this machine take nothing."""
         goes_on = any(row.state == RUNNING and not row.stale for row in found)
-        if not left or goes_on or self._started[sweep][0].fleet.backend != HERE:
+        refused = sweep in self._refused
+        if not left or goes_on or not (refused or self._started[sweep][0].fleet.backend == HERE):
             self._alone.pop(sweep, None)
             return
         since, tried = self._alone.setdefault(sweep, (time.monotonic(), 0))
-        if time.monotonic() < since + ALONE or self._serves(sweep):
+        patience = ALONE * 2 ** min(tried, 4)  # a queue is asked less and less often
+        if time.monotonic() < since + patience or self._serves(sweep):
             return
         self._alone[sweep] = (time.monotonic(), tried + 1)
-        if tried == 0:
+        if tried == 0 or refused:
             try:
-                start_workers(self.store, *self._started[sweep], always=False, own_python=True)
+                self._start(sweep, always=False)
             except UsageError as error:  # its money is over, so nobody will
                 for job in left:
                     job.give_up(error.message)

@@ -217,6 +217,12 @@ def test_executor_refuses_what_no_call_could_use(
         hostler.Executor(**keys)
 
 
+def workers(backend: str) -> Any:
+    """A launcher, and what it was started for."""
+    engine = SimpleNamespace(capabilities=SimpleNamespace(shared=False))
+    return SimpleNamespace(fleet=SimpleNamespace(backend=backend), engine=engine), SimpleNamespace()
+
+
 def test_calls_that_nobody_takes_get_workers_then_are_said_once(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -225,8 +231,7 @@ def test_calls_that_nobody_takes_get_workers_then_are_said_once(
     started: list[Any] = []
     monkeypatch.setattr("hostler.executor.start_workers", lambda *given, **more: started.append(given))
     pool = hostler.Executor(store=str(tmp_path / "store"))
-    here: Any = SimpleNamespace(fleet=SimpleNamespace(backend=HERE))
-    pool._started["train"] = (here, here)
+    pool._started["train"] = workers(HERE)
     for _ in range(3):
         pool._see_to_workers("train", [FunctionJob(pool, train, {})], [])
     assert len(started) == 1
@@ -245,8 +250,7 @@ def test_calls_without_workers_and_money_end_with_the_reason(
 
     monkeypatch.setattr("hostler.executor.start_workers", refused)
     pool = hostler.Executor(store=str(tmp_path / "store"))
-    here: Any = SimpleNamespace(fleet=SimpleNamespace(backend=HERE))
-    pool._started["train"] = (here, here)
+    pool._started["train"] = workers(HERE)
     job = FunctionJob(pool, train, {})
     pool._see_to_workers("train", [job], [])
     assert "the budget is used up" in str(job.exception(0))
@@ -264,14 +268,30 @@ def test_machine_that_left_with_all_done_fails_no_call(
         assert pool._are_taken({key}, "train") is taken
 
 
-def test_refused_launch_fails_no_call_that_another_has_money_for(
+def test_refused_launch_is_tried_again_once_another_has_left_the_money(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    pool, key = hostler.Executor(store=tmp_path / "store"), RunKey("train", "0000000-train-abcdef")
-    assert not pool._are_taken({key}, "train")
-    ledger.reserve(pool.store, "train", 5.0, fleet="burst", generation=1, launch="l")
-    assert pool._are_taken({key}, "train")
+    monkeypatch.setattr("hostler.executor.ALONE", 0.0)
+    started: list[Any] = []
+
+    def refused(*given: Any, **more: Any) -> None:
+        started.append(given)
+        if ledger.read(pool.store, "train").open:
+            raise UsageError("the budget is used up")
+
+    monkeypatch.setattr("hostler.executor.start_workers", refused)
+    pool = hostler.Executor(store=tmp_path / "store")
+    job = FunctionJob(pool, train, {})
+    pool._started["train"] = workers("another")
+    held = ledger.reserve(pool.store, "train", 5.0, fleet="burst", generation=1, launch="l")
+    assert held is not None
+    pool._start("train", always=True)
+    pool._see_to_workers("train", [job], [])
+    ledger.give_back(pool.store, "train", held.n, 5.0)
+    for _ in range(3):
+        pool._see_to_workers("train", [job], [])
+    assert len(started) == 3 and not job.done()
 
 
 def test_call_that_met_a_cap_is_resumed_by_asking_again(
@@ -290,8 +310,7 @@ def test_call_that_met_a_cap_is_resumed_by_asking_again(
         attempt.release(then="paused", why="cap")
     call = FunctionJob(pool, train, {})
     call.key = ours
-    here: Any = SimpleNamespace(fleet=SimpleNamespace(backend="another"))
-    pool._started["f"] = (here, here)
+    pool._started["f"] = workers("another")
     group: Any = SimpleNamespace(waiting=[call])
     pool._give_up(group, "f", rows(pool.store, ["f"]))
     assert "a cap ended its workers" in str(call.exception(0))

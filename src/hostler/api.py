@@ -109,7 +109,7 @@ def sweep(
     parameters: Mapping[str, Any],
     *,
     name: str | None = None,
-    store: str | None = None,
+    store: str | Path | None = None,
     on: str | None = None,
     start: bool = True,
     **keys: Any,

@@ -23,22 +23,26 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
-from hostler import env
+from hostler import env, settings
 from hostler.backends.project_file import parse_sweep
+from hostler.backends.registry import HERE
 from hostler.errors import CallFailed, HostlerError, MissingError, UsageError
 from hostler.fleet import again, callers, pending
+from hostler.fleet.edit import Edit
 from hostler.fleet.fleet_choice import sweep_fleet
 from hostler.fleet.function import Packed, name_of
-from hostler.fleet.launcher import Launcher, sweep_launcher
+from hostler.fleet.launcher import Launcher, foresee, sweep_launcher
 from hostler.fleet.ready import say
 from hostler.fleet.secrets import check_secrets
 from hostler.fleet.sweep import Swept, draft_sweep, submit_calls
+from hostler.money import funding
+from hostler.money.tariff import Asked
 from hostler.records.checkpoint import outputs
-from hostler.records.launch import serving
+from hostler.records.launch import ledger, serving
 from hostler.records.packs.packed_store import open_store
 from hostler.records.rows import Row, rows
 from hostler.records.run import control
-from hostler.records.run.log import RunKey
+from hostler.records.run.log import CAP, RunKey
 from hostler.records.run.state import UNREADABLE
 from hostler.records.series.logs import LogReader
 from hostler.sdk.call import KEEP, RESULT_FILE, RETURNED
@@ -48,10 +52,18 @@ from hostler.spec.job import Job, mark
 from hostler.spec.plain_data import plain
 from hostler.spec.project import Project
 from hostler.spec.space import Listed
-from hostler.spec.states import DIVERGED, DONE, ENDED, FAILED, RUNNING, STOPPED
+from hostler.spec.states import DIVERGED, DONE, ENDED, FAILED, PAUSED, RUNNING, STOPPED
 from hostler.spec.units import counted
 from hostler.store import Store
-from hostler.sweeping import as_in_file, command_of, packed, place_of, project_here, start_workers
+from hostler.sweeping import (
+    as_in_file,
+    check_fleet_name,
+    command_of,
+    packed,
+    place_of,
+    project_here,
+    start_workers,
+)
 
 LOOK = 0.3  # seconds between two looks at the store
 ALONE = 20.0  # seconds in which a worker of this machine begins
@@ -160,7 +172,7 @@ class _FunctionCalls:
 class Executor:
     """Calls functions elsewhere: on a fleet of hostler.yaml, or on this machine.
 
-    on      a fleet; by default this machine
+    on      a fleet; by default the project's, else this machine
     name    of the sweeps, in place of the functions' names
     store   an address; by default the project's
     again   True: earlier results are not looked for
@@ -173,9 +185,9 @@ class Executor:
         on: str | None = None,
         *,
         name: str | None = None,
-        store: str | None = None,
+        store: str | Path | None = None,
         again: bool = False,
-        leave: Collection[str] = (),
+        leave: str | Collection[str] = (),
         **keys: Any,
     ) -> None:
         if env.run_dir():
@@ -186,13 +198,16 @@ class Executor:
             raise UsageError("an Executor does not take max_workers", hint="parallel=4: so many at once")
         for key in {"parameters", "command", "method", "repeat", "prune"} & keys.keys():
             raise UsageError(f"an Executor does not take {key}", hint="hostler.sweep(function, …) does")
+        check_fleet_name(on)
         self._project, self._on, self._name, self._keys = project_here(), on, name, keys
-        self._leave = tuple(leave)
+        self._leave = (leave,) if isinstance(leave, str) else tuple(leave)
         self._check()
         self._mark = f"{time.time_ns():x}" if again else ""
-        self.store: Store = open_store(store or env.store_url() or self._project.store)
+        self.store: Store = open_store(str(store or env.store_url() or self._project.store))
         self._over: dict[str, float] = {}  # sweep → since when nobody takes more of it
         self._started: dict[str, tuple[Launcher, Swept]] = {}  # of each sweep, as it was last submitted
+        self._refused: set[str] = set()  # sweeps that wait for a launch of theirs to end, which has the money
+        self._capped_before: dict[RunKey, int] = {}  # calls of others that met a cap, and in which attempt
         self._alone: dict[str, tuple[float, int]] = {}  # sweep → since when nothing goes on; what was done
         self._groups: dict[Callable[..., Any], _FunctionCalls] = {}
         self.lock = threading.Lock()  # around lists of jobs
@@ -307,6 +322,7 @@ class Executor:
             leave=(*self._leave, *_programs(self._project, group)),
             shape=callers.without_main(_own_file(self._project, group)),
             mark=self._mark,
+            check=lambda found: self._check_money(workers, found),
         )
         places = _places(done.job)
         for job in jobs:
@@ -318,12 +334,44 @@ class Executor:
         say(f"{done.job.name}: {counted(len(jobs), 'call')}, {len(done.edit.new)} new")
         if done.version == 1 and not self._mark and (differs := callers.other_code(self.store, done.job)):
             say(f"{done.job.name}: other code than of earlier calls: {differs}")
+        # a fleet of named machines has all its workers from the first time on
+        whole = done.job.name in self._started and not workers.engine.capabilities.makes_machines
         self._started[done.job.name] = (workers, done)
         try:
-            start_workers(self.store, workers, done, always=self._on is not None, own_python=True)
+            self._start(done.job.name, always=self._on is not None and not whole)
         except HostlerError:  # a machine that has done all of it and left is no failure
             if not self._are_taken({job.key for job in jobs}, done.job.name):
                 raise
+
+    def _start(self, sweep: str, *, always: bool) -> None:
+        """Start workers; where another launch has the money, once that has ended."""
+        workers, done = self._started[sweep]
+        try:
+            if workers.engine.capabilities.shared:  # before it is said that the calls wait for a person
+                self._settle(workers, workers.asked([done.job], 1))
+            start_workers(self.store, workers, done, always=always, own_python=True)
+        except UsageError:
+            if not ledger.read(self.store, sweep).open:
+                raise
+            self._refused.add(sweep)
+        else:
+            self._refused.discard(sweep)
+
+    def _settle(self, workers: Launcher, asked: Asked) -> None:
+        """Return what ended launches have left; refused if the rest would not do."""
+        if asked.budgets and asked.price.worker:
+            workers.settle(self.store)
+            funding.settle(self.store, asked, settings.timing())
+            foresee(self.store, asked)
+
+    def _check_money(self, workers: Launcher, found: Edit) -> None:
+        """Refuse new calls that no launch could be paid for; one that is there takes them along."""
+        name = found.job.name
+        if found.new and not (ledger.read(self.store, name).open or self._serves(name)):
+            foresee(self.store, workers.asked([found.job], len(found.new)))
+
+    def _serves(self, sweep: str) -> bool:
+        return serving.look(self.store, _pass).serves(sweep)
 
     def _are_taken(self, keys: set[RunKey | None], sweep: str) -> bool:
         """Whether each of these runs goes on or is over."""
@@ -336,13 +384,15 @@ class Executor:
             control.stop(self.store, key, by="FunctionJob.cancel")
 
     def _try_again(self, keys: set[RunKey], job: Job) -> None:
-        """Calls that failed or were stopped before: whoever asks again wants them tried again, and those that
-        were left because of errors."""
+        """Calls that failed, were stopped or met a cap before: whoever asks again wants them tried again, and
+        those that were left because of errors."""
         for row in rows(self.store, [job.name], touched=True):
             if row.key in keys and row.state in (FAILED, DIVERGED):
                 control.retry(self.store, row.key, by="hostler.Executor")
-            elif row.key in keys and row.state == STOPPED:
+            elif row.key in keys and (row.state == STOPPED or _is_capped(row)):
                 control.resume(self.store, row.key, by="hostler.Executor")
+            elif _is_capped(row):
+                self._capped_before[row.key] = row.attempt
         again.lift_if_asked(self.store, job)
 
     def _look(self, group: _FunctionCalls) -> None:
@@ -364,7 +414,10 @@ class Executor:
     def _give_up(self, group: _FunctionCalls, sweep: str, found: list[Row]) -> None:
         """Calls of which nobody will take any more are over: their program would wait for ever."""
         left = [job for job in group.waiting if job.key and job.key.sweep == sweep and not job.done()]
-        why = pending.why_over(self.store, sweep, found) if left else ""
+        news = [
+            row for row in found if not (_is_capped(row) and self._capped_before.get(row.key) == row.attempt)
+        ]
+        why = pending.why_over(self.store, sweep, news) if left else ""
         if not why:
             self._over.pop(sweep, None)
         elif time.monotonic() < self._over.setdefault(sweep, time.monotonic()) + OVER:
@@ -374,20 +427,32 @@ class Executor:
         self._see_to_workers(sweep, [] if why else left, found)
 
     def _see_to_workers(self, sweep: str, left: list[FunctionJob], found: list[Row]) -> None:
-        """On this machine: start workers again where they are gone; say once that they take nothing."""
+        """Start workers where those of this machine are gone, or the launch that had the money is over; say
+        once that workers of this machine take nothing."""
         goes_on = any(row.state == RUNNING and not row.stale for row in found)
-        if self._on is not None or not left or goes_on:
+        refused = sweep in self._refused
+        if not left or goes_on or not (refused or self._started[sweep][0].fleet.backend == HERE):
             self._alone.pop(sweep, None)
             return
         since, tried = self._alone.setdefault(sweep, (time.monotonic(), 0))
-        if time.monotonic() < since + ALONE or serving.look(self.store, _pass).serves(sweep):
+        patience = ALONE * 2 ** min(tried, 4)  # a queue is asked less and less often
+        if time.monotonic() < since + patience or self._serves(sweep):
             return
         self._alone[sweep] = (time.monotonic(), tried + 1)
-        if tried == 0:
-            start_workers(self.store, *self._started[sweep], always=False, own_python=True)
+        if tried == 0 or refused:
+            try:
+                self._start(sweep, always=False)
+            except UsageError as error:  # its money is over, so nobody will
+                for job in left:
+                    job.give_up(error.message)
         elif tried == 1:
             what = counted(len(left), "call")
             say(f"{sweep}: nobody works on {what}: has this machine the resources that they ask for?")
+
+
+def _is_capped(row: Row) -> bool:
+    """Whether it waits for somebody to allow more."""
+    return row.state == PAUSED and row.paused_by == CAP
 
 
 def _pass(line: str) -> None:
@@ -416,6 +481,12 @@ def _params(
 ) -> dict[str, Any]:
     """The arguments of a call by their names: the parameters of its run."""
     name = name_of(function)
+    if inspect.isgeneratorfunction(function):
+        raise UsageError(f"{name}() is a generator: nothing would compute its values", hint="return a list")
+    if inspect.iscoroutinefunction(function):
+        raise UsageError(
+            f"{name}() is a coroutine: nothing would await it", hint="call asyncio.run in a function of yours"
+        )
     try:
         bound = inspect.signature(function).bind(*args, **keywords)
     except TypeError as error:

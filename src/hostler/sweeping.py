@@ -165,7 +165,7 @@ def sweep(
     *,
     project: Project,
     name: str | None = None,
-    store: str | None = None,
+    store: str | Path | None = None,
     on: str | None = None,
     start: bool = True,
     **keys: Any,
@@ -175,11 +175,12 @@ def sweep(
         raise UsageError(
             "hostler.sweep was called inside a run", hint='put it below if __name__ == "__main__":'
         )
+    check_fleet_name(on)
     function = packed(work, project)
     values = {"parameters": dict(parameters), **as_in_file(keys), **command_of(work, function, project, keys)}
     values["name"] = name or _name(work)
     file = parse_sweep(Document("hostler.sweep", values, {}), project, Path.cwd() / "sweep.yaml")
-    url = store or env.store_url() or file.project.store
+    url = str(store or env.store_url() or file.project.store)
     opened = open_store(url)
     draft, _ = offered(draft_sweep(file), file.project.root, file.together)
     draft = as_stored(opened, draft)
@@ -192,6 +193,13 @@ def sweep(
     if start:
         start_workers(opened, workers, done, always=on is not None, own_python=callable(work))
     return Sweep(done.job.name, opened.url)
+
+
+def check_fleet_name(on: object) -> None:
+    if on is not None and not isinstance(on, str):
+        raise UsageError(
+            f"on is {on!r:.60}, which is not a text", hint="the name of one fleet of hostler.yaml"
+        )
 
 
 def project_here() -> Project:

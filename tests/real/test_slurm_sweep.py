@@ -164,6 +164,32 @@ def test_executor_calls_a_function_in_tasks_of_the_queue(desk: Path) -> None:
     assert done.stdout == "4 9\n", done.stderr
 
 
+LATER = """
+import hostler, hostler.executor
+from calls import square
+hostler.executor.ALONE = 0.5
+if __name__ == "__main__":
+    with hostler.Executor(on="tau", budget={"cost": 5}) as pool:
+        jobs = pool.map(square, [2, 3])
+        pool._submit_new()
+        jobs.append(pool.submit(square, 4))  # the first launch has all of the money
+        print(*[job.result() for job in jobs])
+"""
+
+
+@pytest.mark.soak
+def test_later_call_is_queued_once_a_launch_has_left_the_budget(
+    desk: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HOSTLER_ACCOUNT", "0.5")
+    (desk / "calls.py").write_text("def square(x):\n    return x * x\n")
+    (desk / "go.py").write_text(LATER)
+    settings = desk / "hostler.yaml"
+    settings.write_text(settings.read_text().replace("backend: slurm,", "backend: slurm, price: 36,"))
+    done = subprocess.run([sys.executable, "go.py"], cwd=desk, capture_output=True, text=True, check=False)
+    assert done.stdout == "4 9 16\n", done.stderr
+
+
 HYDRA = """
 import os, hydra
 @hydra.main(version_base=None, config_path=None)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import builtins
 import concurrent.futures
 import json
+from collections.abc import Iterator
 from pathlib import Path
 from threading import Lock
 from types import SimpleNamespace
@@ -14,10 +16,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import hostler
+from hostler.backends.registry import HERE
 from hostler.errors import HostlerError, UsageError
 from hostler.executor import FunctionJob, _params
 from hostler.fleet import edit
-from hostler.records.run.log import RunKey
+from hostler.records.launch import ledger
+from hostler.records.rows import rows
+from hostler.records.run.attempt import claim
+from hostler.records.run.entries import Claim
+from hostler.records.run.log import RunKey, RunLog
+from hostler.records.sweep import sweeps
 from hostler.spec import spans
 from hostler.spec.job import Job
 from hostler.spec.plain_data import least_size, plain
@@ -34,6 +42,14 @@ PLAIN = st.recursive(
 def train(lr: float, width: int = 1, **more: Any) -> None: ...
 
 
+def counted(lr: float) -> Iterator[float]:
+    yield lr
+
+
+async def awaited(lr: float) -> float:
+    return lr
+
+
 def placed(first: int, /, *values: int, **more: int) -> None: ...
 
 
@@ -46,6 +62,8 @@ def test_arguments_become_parameters_by_name() -> None:
     ("function", "args", "says"),
     [
         (train, (), "train(): missing a required argument: 'lr'"),
+        (counted, (1,), "counted() is a generator: nothing would compute its values"),
+        (awaited, (1,), "awaited() is a coroutine: nothing would await it"),
         (max, (1, 2), "max() does not say what it takes"),
         (train, (object(),), "train(): lr is a builtins.object, which is not plain data"),
         (train, ([{"net": {1: 2}}],), "train(): lr[0]['net'] has the key 1, which is not a text"),
@@ -86,6 +104,7 @@ def test_least_size_is_never_above_the_real_one(value: Any) -> None:
 
 def test_huge_value_is_measured_without_a_copy_of_it() -> None:
     assert least_size([[0] * 10] * 10**7, 1000) > 1000
+    assert least_size([0] * 10**6, 2.9e6) > 2.9e6
     endless: list[Any] = []
     endless.append(endless)
     assert least_size(endless, 10**9) < 1000
@@ -147,10 +166,36 @@ def test_executor_inside_a_run_is_refused(tmp_path: Path, monkeypatch: pytest.Mo
         hostler.Executor()
 
 
+def test_lambda_without_cloudpickle_is_refused_before_anything_is_stored(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real = builtins.__import__
+
+    def absent(name: str, *rest: Any, **more: Any) -> Any:
+        if name == "cloudpickle":
+            raise ModuleNotFoundError(name=name)
+        return real(name, *rest, **more)
+
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(builtins, "__import__", absent)
+    with hostler.Executor(store=str(tmp_path / "store")) as pool:
+        with pytest.raises(UsageError, match="cloudpickle, which is not installed") as error:
+            pool.submit(lambda x: x + 1, 1)
+        assert "\n" not in str(error.value) and "pip install 'hostler[notebooks]'" in error.value.hint
+        assert not list(pool.store.list(""))
+
+
+def test_one_folder_that_is_not_code_need_not_be_a_list(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert hostler.Executor(leave="results")._leave == ("results",)
+
+
 def test_shut_down_executor_takes_no_calls(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    with hostler.Executor(store=str(tmp_path / "store")) as pool:
-        pass
+    with hostler.Executor(store=tmp_path / "store") as pool:
+        assert pool.store.url == str(tmp_path / "store")
     with pytest.raises(UsageError, match="has been shut down"):
         pool.submit(train, 1)
 
@@ -159,6 +204,7 @@ def test_shut_down_executor_takes_no_calls(tmp_path: Path, monkeypatch: pytest.M
     ("keys", "says"),
     [
         ({"on": "nope"}, "no fleet named 'nope'"),
+        ({"on": ["desk"]}, "on is .*, which is not a text .the name of one fleet"),
         ({"resources": {"gpu": 1}}, "no such key 'gpu'"),
         ({"retries": -1}, "must be at least 0"),
     ],
@@ -171,6 +217,12 @@ def test_executor_refuses_what_no_call_could_use(
         hostler.Executor(**keys)
 
 
+def workers(backend: str) -> Any:
+    """A launcher, and what it was started for."""
+    engine = SimpleNamespace(capabilities=SimpleNamespace(shared=False))
+    return SimpleNamespace(fleet=SimpleNamespace(backend=backend), engine=engine), SimpleNamespace()
+
+
 def test_calls_that_nobody_takes_get_workers_then_are_said_once(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -179,13 +231,29 @@ def test_calls_that_nobody_takes_get_workers_then_are_said_once(
     started: list[Any] = []
     monkeypatch.setattr("hostler.executor.start_workers", lambda *given, **more: started.append(given))
     pool = hostler.Executor(store=str(tmp_path / "store"))
-    swept: Any = SimpleNamespace()
-    pool._started["train"] = (swept, swept)
+    pool._started["train"] = workers(HERE)
     for _ in range(3):
         pool._see_to_workers("train", [FunctionJob(pool, train, {})], [])
     assert len(started) == 1
     line = "train: nobody works on 1 call: has this machine the resources that they ask for?"
     assert capsys.readouterr().err.count(line) == 1
+
+
+def test_calls_without_workers_and_money_end_with_the_reason(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("hostler.executor.ALONE", 0.0)
+
+    def refused(*given: Any, **more: Any) -> None:
+        raise UsageError("the budget is used up")
+
+    monkeypatch.setattr("hostler.executor.start_workers", refused)
+    pool = hostler.Executor(store=str(tmp_path / "store"))
+    pool._started["train"] = workers(HERE)
+    job = FunctionJob(pool, train, {})
+    pool._see_to_workers("train", [job], [])
+    assert "the budget is used up" in str(job.exception(0))
 
 
 def test_machine_that_left_with_all_done_fails_no_call(
@@ -198,3 +266,58 @@ def test_machine_that_left_with_all_done_fails_no_call(
         row = SimpleNamespace(key=key, state=state)
         monkeypatch.setattr("hostler.executor.rows", lambda *given, row=row, **more: [row])
         assert pool._are_taken({key}, "train") is taken
+
+
+def test_refused_launch_is_tried_again_once_another_has_left_the_money(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("hostler.executor.ALONE", 0.0)
+    started: list[Any] = []
+
+    def refused(*given: Any, **more: Any) -> None:
+        started.append(given)
+        if ledger.read(pool.store, "train").open:
+            raise UsageError("the budget is used up")
+
+    monkeypatch.setattr("hostler.executor.start_workers", refused)
+    pool = hostler.Executor(store=tmp_path / "store")
+    job = FunctionJob(pool, train, {})
+    pool._started["train"] = workers("another")
+    held = ledger.reserve(pool.store, "train", 5.0, fleet="burst", generation=1, launch="l")
+    assert held is not None
+    pool._start("train", always=True)
+    pool._see_to_workers("train", [job], [])
+    ledger.give_back(pool.store, "train", held.n, 5.0)
+    for _ in range(3):
+        pool._see_to_workers("train", [job], [])
+    assert len(started) == 3 and not job.done()
+
+
+def test_call_that_met_a_cap_is_resumed_by_asking_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("hostler.executor.OVER", -1.0)
+    pool = hostler.Executor(store=str(tmp_path / "store"))
+    job = calls({"x": 1}, {"x": 2})
+    sweeps.submit(pool.store, job)
+    ours, theirs = (RunKey("f", job.run_id(index)) for index in range(2))
+    for key in (ours, theirs):
+        run_log = RunLog(pool.store, key).read_on()
+        attempt = claim(pool.store, run_log, 60.0, lambda: 0.0, Claim())
+        assert attempt is not None
+        attempt.release(then="paused", why="cap")
+    call = FunctionJob(pool, train, {})
+    call.key = ours
+    pool._started["f"] = workers("another")
+    group: Any = SimpleNamespace(waiting=[call])
+    pool._give_up(group, "f", rows(pool.store, ["f"]))
+    assert "a cap ended its workers" in str(call.exception(0))
+    again = FunctionJob(pool, train, {})
+    again.key, group.waiting = ours, [again]
+    pool._try_again({ours}, job)
+    found = rows(pool.store, ["f"])
+    assert [row.state for row in found] == ["queued", "paused"]
+    pool._give_up(group, "f", found)
+    assert not again.done()

@@ -26,6 +26,10 @@ open("notes.txt", "w").write(f"lr was {lr}\\n")
 if lr > 2:
     raise ValueError("too high")
 """
+ENDLESS = """import pathlib, time
+pathlib.Path(PLACE).touch()
+time.sleep(600)
+"""
 SWEEP = """name: grid
 command: python train.py
 metric: {name: acc, goal: max}
@@ -98,16 +102,22 @@ async def _plan_run_read(folder: Path) -> None:
 
         done = await ask("submit", file="sweep.yaml")
         assert done["result"]["version"] == 1 and "price" in done["result"]
-        rows: list[dict[str, Any]] = []
-        with anyio.fail_after(200):
-            while len(rows) < 3 or any(row["state"] in ("queued", "running") for row in rows):
-                await anyio.sleep(0.5)
-                rows = (await ask("list_runs", names=["grid"]))["result"]["rows"]
+        rows = await _settled(ask, "grid")
         assert [row["state"] for row in rows] == ["done", "done", "failed"]
         await _read(client, ask, refused)
         said = await ask("retry", names=["grid/2"])
         assert said["result"]["rows"][0]["outcome"] == "did"
         assert (await ask("stop", names=["grid/0"]))["result"]["rows"][0]["outcome"] != "did"
+
+
+async def _settled(ask: Ask, sweep: str) -> list[dict[str, Any]]:
+    """The runs of a sweep, once none of them is queued or runs."""
+    rows: list[dict[str, Any]] = []
+    with anyio.fail_after(200):
+        while not rows or any(row["state"] in ("queued", "running") for row in rows):
+            await anyio.sleep(0.5)
+            rows = (await ask("list_runs", names=[sweep]))["result"]["rows"]
+    return rows
 
 
 async def _read(client: Any, ask: Ask, refused: Ask) -> None:
@@ -176,3 +186,27 @@ async def _money(folder: Path) -> None:
         assert done["result"]["price"]["per_hour"] == 2.5
         assert any("for 5.00 at most" in note for note in done["notes"]), done["notes"]
         assert "no run or sweep named 'nope'" in await refused("stop", names=["nope"])
+        assert (await _settled(ask, "grid"))[2]["state"] == "failed"
+        (folder / "hostler.yaml").write_text(PRICED.replace("2.5", "900"))
+        line = await refused("retry", names=["grid/2"])
+        assert line.startswith("max_cost 5 is less than") and "costs 900 an hour" in line
+        assert (await _settled(ask, "grid"))[2]["state"] == "failed", "nothing was queued"
+
+
+def test_stop_ends_a_run_that_goes_on(folder: Path) -> None:
+    (folder / "train.py").write_text(ENDLESS.replace("PLACE", repr(str(folder.parent / "begun"))))
+    (folder / "sweep.yaml").write_text(SWEEP.replace("[1, 2, 3]", "[1]"))
+    in_a_thread(_stop, folder)
+
+
+async def _stop(folder: Path) -> None:
+    async with session(folder, "--allow-actions") as (_client, ask, _refused):
+        await ask("submit", file="sweep.yaml")
+        with anyio.fail_after(60):
+            while not (folder.parent / "begun").exists():
+                await anyio.sleep(0.1)
+        [row] = (await ask("list_runs"))["result"]["rows"]
+        assert row["state"] == "running"
+        [answer] = (await ask("stop", names=["grid/0"]))["result"]["rows"]
+        assert answer["outcome"] == "did"
+        assert [row["state"] for row in await _settled(ask, "grid")] == ["stopped"]

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import re
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from gce_world import CloudWorld, cloud
+from hostler.records.launch import launches
 from hostler.records.rows import Row, rows
 from hostler.store import open_store
 
@@ -51,6 +51,7 @@ if __name__ == "__main__":
         jobs = pool.map(train, [0.5, 2, 3, 0.5], [1, 4, 1, 1])
         large, odd = pool.submit(letters, count=70_000), pool.submit(thing)
         too_large = pool.submit(letters, 200_000)
+        unnamed = pool.submit(lambda x: x + 1, 1)
         by_place, installed = pool.submit(placed, 1, 2, 3), pool.submit(statistics.mean, [1, 3])
         finished = list(concurrent.futures.as_completed(jobs))
         assert len(finished) == 4 and not concurrent.futures.wait(jobs).not_done
@@ -64,6 +65,7 @@ if __name__ == "__main__":
             "too large": str(too_large.exception()),
             "placed": by_place.result(),
             "installed": installed.result(),
+            "unnamed": [unnamed.wait(60) is unnamed, unnamed.done(), unnamed.result()],
         }
     print(json.dumps(said))
 """
@@ -112,6 +114,30 @@ if __name__ == "__main__":
             if "hostler.worker" in words and pool.store.url in words:
                 os.kill(int(place.parent.name), signal.SIGKILL)
         print(job.result(timeout=60))
+"""
+EXACT = """
+import hashlib, os, signal
+import hostler
+class Weights:
+    value = "begun"
+    def state_dict(self):
+        return {"value": self.value}
+    def load_state_dict(self, state):
+        self.value = state["value"]
+def train(steps):
+    weights, seen = Weights(), []
+    with hostler.start(save_every="1 steps") as run:
+        run.track(weights=weights)
+        for step in run.steps(steps):
+            seen.append(step)
+            weights.value = hashlib.sha256(f"{weights.value} {step}".encode()).hexdigest()
+            if run.attempt == 1 and step == 3:
+                os.kill(os.getpid(), signal.SIGKILL)
+            run.save(wait=True)
+        return seen, weights.value
+if __name__ == "__main__":
+    with hostler.Executor() as pool:
+        print(*pool.submit(train, 6).result())
 """
 AT_ONCE = """
 import hostler
@@ -169,6 +195,7 @@ def test_calls_bring_results_errors_and_logs(folder: Path) -> None:
     assert "the result is a builtins.object, which is not plain data" in said["odd"]
     assert "letters() returned at least 200,002 bytes, and 150,000 are kept at most" in said["too large"]
     assert said["placed"] == [1, [2, 3]] and said["installed"] == 2
+    assert said["unnamed"] == [True, True, 2]
     [killed] = [row for row in runs(folder) if row.params.get("lr") == 2]
     assert (killed.state, killed.attempt) == ("done", 2)
 
@@ -265,6 +292,14 @@ def test_call_whose_workers_are_killed_is_taken_up_again(folder: Path) -> None:
     assert (row.state, row.attempt) == ("done", 2)
 
 
+def test_killed_call_goes_on_at_its_step_with_its_weights(folder: Path) -> None:
+    weights = "begun"
+    for step in range(6):
+        weights = hashlib.sha256(f"{weights} {step}".encode()).hexdigest()
+    assert program(folder, EXACT).stdout == f"[3, 4, 5] {weights}\n"
+    assert [row.attempt for row in runs(folder)] == [2]
+
+
 def test_program_that_does_not_wait_leaves_its_runs(folder: Path) -> None:
     program(folder, AT_ONCE)
     [row] = runs(folder)
@@ -272,60 +307,60 @@ def test_program_that_does_not_wait_leaves_its_runs(folder: Path) -> None:
     assert json.loads(program(folder, TWICE).stdout) == [0.25, 0.5]
 
 
-@pytest.fixture
-def world(tmp_path: Path) -> Iterator[CloudWorld]:
-    with cloud(tmp_path, scale=60) as made:
-        yield made
-
-
-ON_VMS = """
-import json
+PRICED = """
+fleets:
+  desk: {backend: local, workers: 1, slots: 1, price: 36}
+"""
+REFUSED = """
 import hostler
-from calls import square
+from train import train
 if __name__ == "__main__":
-    with hostler.Executor(on="burst") as pool:
-        print(json.dumps([job.result() for job in pool.map(square, [2, 3])]))
+    with hostler.Executor(on="desk", budget={"cost": 0.001}) as pool:
+        print(*[job.exception(timeout=30) for job in pool.map(train, [0.25, 0.5])], sep="\\n")
+"""
+SPREAD = """
+import pathlib, time
+import hostler
+def held(place):
+    pathlib.Path(place).touch()
+    while not pathlib.Path("PLACE").exists():
+        time.sleep(0.05)
+    return "held"
+if __name__ == "__main__":
+    with hostler.Executor(on="desk", budget={"cost": 5}) as pool:
+        first = pool.submit(held, "PLACE-1")
+        while not pathlib.Path("PLACE-1").exists():
+            time.sleep(0.1)
+        second = pool.submit(held, "PLACE-2")
+        while second.key is None:
+            time.sleep(0.1)
+        pool._submit_new()  # it is over once that has started what it would start
+        assert not second.done(), second.exception()
+        pathlib.Path("PLACE").touch()
+        assert first.result() == second.result() == "held"
+    print(pool.store.url)
 """
 
 
-def started(world: CloudWorld, *words: str) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, *words]
-    return subprocess.run(
-        command, cwd=world.folder, env=world.env, capture_output=True, text=True, timeout=280
-    )
+def left_running(folder: Path) -> list[str]:
+    lines = subprocess.run(["ps", "-eo", "args"], capture_output=True, text=True).stdout.splitlines()
+    return [line for line in lines if "hostler.worker" in line and str(folder) in line]
 
 
-def test_calls_run_on_vms_that_are_gone_afterwards(world: CloudWorld) -> None:
-    world.project(workers=1)
-    world.write("calls.py", "def square(x):\n    return x * x\n")
-    world.write("go.py", ON_VMS)
-    done = started(world, "go.py")
-    assert done.stdout == "[4, 9]\n", done.stderr + world.story()
-    world.until_gone()
+def test_calls_beyond_their_budget_say_why_and_leave_nothing(folder: Path) -> None:
+    (folder / "hostler.yaml").write_text(PRICED)
+    first, second = program(folder, REFUSED).stdout.splitlines()
+    assert first == second and first.startswith("what is left of the budget of train-")
+    assert ", 0.001, is less than 3m 45s of desk, which costs 36 an hour" in first
+    assert not runs(folder) and not left_running(folder)
 
 
-HYDRA = """
-import hydra
-@hydra.main(version_base=None, config_path=None)
-def main(config):
-    return config.lr + 1
-if __name__ == "__main__":
-    main()
-"""
-
-
-def test_hydra_multirun_runs_on_vms_and_remembers(world: CloudWorld) -> None:
-    pytest.importorskip("hydra")
-    world.project(workers=1)
-    world.write("tune.py", HYDRA)
-    words = ["tune.py", "-m", "hydra/launcher=hostler", "hydra.launcher.on=burst", "+lr=2,3"]
-    done = started(world, *words)
-    assert done.returncode == 0 and "2 calls, 2 new" in done.stderr, done.stderr + world.story()
-    world.until_gone()
-    again = started(world, *words)
-    assert again.returncode == 0 and "2 calls, 0 new" in again.stderr, again.stderr
-    found = world.run("status", "--json").json
-    assert sorted(row["metrics"]["result"] for row in found) == [3, 4] and not world.gce.left()
+def test_later_call_uses_the_launch_that_has_the_budget(folder: Path) -> None:
+    (folder / "hostler.yaml").write_text(PRICED)
+    program(folder, SPREAD.replace("PLACE", str(folder.parent / "held")))
+    found = runs(folder)
+    assert [row.state for row in found] == ["done", "done"]
+    assert len(launches.of_fleet(open_store(str(folder / ".hostler")), "desk")) == 1
 
 
 THEIRS = """

@@ -187,9 +187,11 @@ def submit_calls(
     leave: Collection[str] = (),
     shape: Callable[[Tree], Tree],
     mark: str = "",
+    check: Callable[[Edit], None] = lambda found: None,
 ) -> Swept:
     """Add calls of a function, the runs of `job`, to the sweep of this function and code. `leave`: what of
-    the project's folder is not code; `shape` changes what is. `mark` tells it from equal code."""
+    the project's folder is not code; `shape` changes what is. `mark` tells it from equal code. `check` may
+    refuse the calls before they are written."""
     upstream.check(store, job)
     needed = required_files(file.project, job)
     open_project(store, file.project)
@@ -197,10 +199,17 @@ def submit_calls(
     digest = hashlib.sha256(f"{source.mark} {mark}".encode()).hexdigest()
     job = replace(job, name=slug(f"{job.name}-{digest[:8]}"), title=job.title)
     job = replace(job, source=source, data=bring_data(store, file.project))
-    return replace(_write(store, job, adds=True), notes=notes)
+    return replace(_write(store, job, adds=True, check=check), notes=notes)
 
 
-def _write(store: Store, job: Job, *, anew: bool = False, adds: bool = False) -> Swept:
+def _write(
+    store: Store,
+    job: Job,
+    *,
+    anew: bool = False,
+    adds: bool = False,
+    check: Callable[[Edit], None] = lambda found: None,
+) -> Swept:
     while True:
         found = current(store, job)
         old, version = found or (None, 0)
@@ -210,6 +219,7 @@ def _write(store: Store, job: Job, *, anew: bool = False, adds: bool = False) ->
             what = edited(store, old, job, anew=anew)
         if old is not None and sweeps.same(old, what.job):
             return Swept(what, 0)
+        check(what)
         if sweeps.submit(store, what.job, version + 1):
             return Swept(what, version + 1)
 

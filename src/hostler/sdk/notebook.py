@@ -21,6 +21,8 @@ from hostler.errors import HostlerError, MachineError, UsageError
 from hostler.records.run.handoff import Handoff
 from hostler.spec import notebook
 
+PYTHON = "python3"  # the kernel of this Python
+QUIET = "--IPKernelApp.log_level=ERROR"  # it warns of its own ports, which are those of this machine alone
 _COLOUR = re.compile(r"\x1b\[[0-9;]*m")
 
 
@@ -67,7 +69,9 @@ def _execute(path: Path, params: dict[str, Any]) -> int:
         os.replace(beside, kept)
 
     folder = {"metadata": {"path": str(path.resolve().parent)}}
-    client = Client(book, timeout=None, kernel_name=_kernel(made), resources=folder, on_cell_executed=save)
+    kernel = _kernel(made)
+    client = Client(book, timeout=None, kernel_name=kernel, resources=folder, on_cell_executed=save)
+    client.extra_arguments = [QUIET] if kernel == PYTHON else []
     stopped = _pass_on_stops(client)
     try:
         client.execute()
@@ -104,7 +108,7 @@ def _exit_code(value: str) -> int:
 def _kernel(book: dict[str, Any]) -> str:
     """The kernel of this Python for a notebook of Python; another language's by its name."""
     spec = (book.get("metadata") or {}).get("kernelspec") or {}
-    return str(spec.get("name") or "python3") if spec.get("language", "python") != "python" else "python3"
+    return str(spec.get("name") or PYTHON) if spec.get("language", "python") != "python" else PYTHON
 
 
 def _kept(path: Path) -> Path:

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from typing import Any
 
 _DEEPEST = 50
+_SHORT = {int, float, bool, type(None)}
 _LARGEST = 10_000  # bits of a whole number; Python itself does not read much longer ones
 
 
@@ -46,14 +47,23 @@ def _check_letters(text: str, name: str) -> None:
 
 def least_size(value: Any, enough: float) -> int:
     """Bytes that the value takes as JSON at least; not counted on once it is more than enough."""
-    size, open_values = 0, [(value, 0)]
-    while open_values and size <= enough:
-        part, depth = open_values.pop()
-        if isinstance(part, str):
-            size += len(part) + 2
-        elif isinstance(part, (Mapping, list, tuple)) and depth <= _DEEPEST:
-            size += 2 * len(part)
-            if size <= enough:
-                inner = part.values() if isinstance(part, Mapping) else part
-                open_values += [(one, depth + 1) for one in inner]
+    size, open_parts = 1, [iter((value,))]
+    while open_parts and size <= enough:
+        for part in open_parts[-1]:
+            if type(part) in _SHORT:
+                continue  # whatever holds it has counted a letter for it
+            if isinstance(part, str):
+                size += len(part) + 1
+            elif isinstance(part, Mapping) and len(open_parts) <= _DEEPEST:
+                size += max(1, 7 * len(part) - 1)  # `"": 1, ` each
+                open_parts.append(iter(part.values()))
+                break
+            elif isinstance(part, (list, tuple)) and len(open_parts) <= _DEEPEST:
+                size += max(1, 3 * len(part) - 1)  # `1, ` each
+                open_parts.append(iter(part))
+                break
+            if size > enough:
+                break
+        else:
+            open_parts.pop()
     return size

@@ -30,6 +30,13 @@ def test_pickle_of_another_program_is_refused_without_a_warning(tmp_path: Path) 
             unpickled.convert(tmp_path / "m.pkl", "m.pkl")
 
 
+def test_damaged_pickle_is_refused_without_advice_to_programmers(tmp_path: Path) -> None:
+    (tmp_path / "m.bin").write_bytes(b"\x80\x02notapickle")
+    with pytest.raises(UsageError) as caught:
+        unpickled.convert(tmp_path / "m.bin", "m.bin")
+    assert caught.value.message.endswith("torch cannot read it (UnpicklingError: Unsupported operand 110)")
+
+
 def test_tensors_that_share_memory_are_each_written(tmp_path: Path) -> None:
     whole = torch.arange(4.0)
     torch.save({"a": whole, "half": whole[:2], "bf": whole.bfloat16(), "n": 3}, tmp_path / "s.pt")

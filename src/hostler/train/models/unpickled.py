@@ -33,9 +33,7 @@ def convert(path: Path, name: str) -> Converted:
             warnings.simplefilter("ignore")  # of torch, about pickles of other programs
             found: Any = torch.load(path, map_location="cpu", weights_only=True)
     except Exception as error:  # of pickle, of zip files, of torch itself
-        raise UsageError(
-            f"{name} is not converted: it holds more than plain tensors ({_held(error)})", KEEP
-        ) from None
+        raise UsageError(f"{name} is not converted: {_why(error)}", KEEP) from None
     rows = list(_parts(found, ""))
     tensors = {key: value.contiguous().clone() for key, value in rows if isinstance(value, torch.Tensor)}
     if not tensors:
@@ -57,9 +55,10 @@ def _parts(value: Any, place: str) -> Iterator[tuple[str, Any]]:
         yield place or "weight", value
 
 
-def _held(error: Exception) -> str:
-    """The first thing that is not plain, if torch names it; else the beginning of what it says."""
+def _why(error: Exception) -> str:
+    """The first thing that is not plain, if torch names it; else its complaint, without advice."""
     text = " ".join(str(error).split())
     if found := re.search(r"(?:GLOBAL|class|global:?|function) ([A-Za-z_]\w*(?:\.\w+)+)", text):
-        return f"a {found[1]}"
-    return text[:120] or type(error).__name__
+        return f"it holds more than plain tensors (a {found[1]})"
+    own = re.search(r"WeightsUnpickler error: (.+?)(?: Check the documentation|$)", text)
+    return f"torch cannot read it ({type(error).__name__}: {(own[1] if own else text)[:120]})"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -137,3 +138,16 @@ def test_resume_and_edit_of_a_packed_sweep_run(empty: World, monkeypatch: pytest
     assert empty.run("logs", "grid/2").out == "attempt 1\n"
     assert empty.run("sweep", "-y", "sweep.yaml").code == 0  # nothing in it is new
     assert len(empty.run("status", "--json", "grid").json) == 3
+
+
+def test_status_starts_the_packing_of_an_old_sweep(world: World) -> None:
+    before = world.run("status", "--json", "grid").json
+    seals = world.store / "sweeps" / "grid" / "sealed"
+    assert not seals.exists()
+    world.write("hostler.yaml", "name: p\npack: 0.1s\n")
+    assert world.run("status", "--json", "grid").json == before
+    eventually(seals.exists)
+    [packer] = world.processes(holding=" pack --all --older 0.1s ")
+    assert os.getsid(packer) == packer, "it outlives the terminal"
+    assert world.run("status", "--json", "grid").json == before
+    assert world.processes(holding=" pack --all ") == [packer], "one look a day"

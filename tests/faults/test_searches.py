@@ -121,6 +121,7 @@ def test_every_trial_is_told_once_however_often_workers_are_killed(tmp_path: Pat
 
 
 @pytest.mark.soak
+@pytest.mark.timeout(1800)
 def test_two_hundred_trials_by_eight_workers(tmp_path: Path) -> None:
     rage(str(tmp_path / "store"), tmp_path, runs=200, workers=8, seconds=120, seed=8)
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import ast
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -97,6 +99,18 @@ def test_page_shows_the_rows_that_are_noted() -> None:
     assert book.rows(), "nothing was ever run"
     assert with_table(book.page.read_text(), book.rows(), DOSES) == book.page.read_text()
     assert {one.dose for one in book.rows()} <= {dose.name for dose in DOSES}
+
+
+def test_doses_longer_than_the_usual_limit_have_their_own() -> None:
+    usual = 300  # seconds, of pyproject.toml
+    for dose in (dose for dose in DOSES if dose.name != "fuzz"):  # many tests of two minutes
+        file, _, name = next(word for word in shlex.split(dose.command) if "::" in word).partition("::")
+        tree = ast.parse((record.ROOT / file).read_text())
+        name = name.partition("[")[0]
+        [test] = [node for node in tree.body if isinstance(node, ast.FunctionDef) and node.name == name]
+        limits = [ast.unparse(one) for one in test.decorator_list]
+        own = [int(one.rpartition("(")[2][:-1]) for one in limits if one.startswith("pytest.mark.timeout(")]
+        assert max([usual, *own]) > 60 * dose.minutes, dose.name
 
 
 def test_commands_of_all_doses_name_tests_that_exist() -> None:

@@ -27,6 +27,7 @@ def violations(world: CloudWorld, history: Recorder, folder: Path) -> list[str]:
     return history.close(list(words), cache, tmp, machines=world.gce.left())
 
 
+@pytest.mark.timeout(1800)
 @pytest.mark.parametrize(
     ("runs", "vms", "strikes"), [(4, 2, 3), pytest.param(40, 6, 18, marks=pytest.mark.soak)]
 )

@@ -53,6 +53,8 @@ GANG = (
 )
 SEEDS = (1, 2, 3, 4)
 BUCKETS = ("seaweed", "gcs", "azurite")
+# Variables that make a dose smaller, or another one. A row must be what its command alone gives.
+LESSENING = ("HOSTLER_DOSE", "HOSTLER_FUZZ_MINUTES", "HOSTLER_DEEDS", "HOSTLER_SEED")
 BEGIN, END = "<!-- doses: begin -->", "<!-- doses: end -->"
 
 
@@ -217,7 +219,8 @@ def run(dose: Dose, commit: str) -> Row:
     dose that was had."""
     begun = time.monotonic()
     date = datetime.datetime.now(datetime.timezone.utc).strftime("%Y-%m-%d %H:%M")
-    code = subprocess.run(dose.command, shell=True, cwd=ROOT, env={**os.environ, "CI": "true"}).returncode
+    env = {name: value for name, value in os.environ.items() if name not in LESSENING}
+    code = subprocess.run(dose.command, shell=True, cwd=ROOT, env={**env, "CI": "true"}).returncode
     result = "passed" if code == 0 else f"FAILED ({code})"
     return Row(dose.name, dose.faults, dose.command, commit, date, round(time.monotonic() - begun), result)
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 import record
-from record import BEGIN, DOSES, END, Book, Dose, Row, left, main, short, table, with_table
+from record import BEGIN, DOSES, END, LESSENING, Book, Dose, Row, left, main, run, short, table, with_table
 
 PAGE = f"# Page\n\n{BEGIN}\nold\n{END}\n\nafter\n"
 
@@ -72,6 +72,13 @@ def test_interrupted_recording_goes_on_with_the_next(tmp_path: Path, monkeypatch
     assert touched[0].read_text() == "x\n", "it was not run twice"
     assert [(one.dose, one.result) for one in book.rows()] == [("a", "passed"), ("b", "FAILED (3)")]
     assert table(book.rows()) in book.page.read_text()
+
+
+@pytest.mark.parametrize("name", LESSENING)
+def test_dose_is_whole_whatever_the_environment_says(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+    monkeypatch.setenv(name, "0.002")
+    assert run(Dose("a", "kills", f'test -z "${name}"'), "c").result == "passed"
+    assert run(Dose("a", "kills", f"{name}=3 sh -c 'test \"${name}\" = 3'"), "c").result == "passed"
 
 
 def test_notes_of_a_dose_make_no_other_commit(tmp_path: Path) -> None:

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 from killer import Killer, farm, keys_of, often, outcome
 from recorder import undisturbed
+from schedule import repeatable
 
 from hostler.records.run.log import RunLog
 from hostler.records.run.state import fold
@@ -86,7 +87,7 @@ def rage(url: str, folder: Path, *, runs: int, workers: int, seconds: float, see
     with farm(url, folder) as made:
         (made.code / "train.py").write_text(TRAIN)
         job = made.submit(learning(runs, **{**often(), "retries": 0}))
-        killer = Killer(made, seed, workers)
+        killer = Killer(made, repeatable(seed), workers)
 
         def more() -> bool:
             killer.let_go_on()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import os
 import random
 import shlex
 import subprocess
@@ -95,6 +96,14 @@ def chosen(deeds: Sequence[Deed], text: str | None) -> tuple[Deed, ...]:
         return tuple(deeds)
     first, _, end = text.partition(":")
     return tuple(deeds[int(first) : int(end)])
+
+
+def repeatable(otherwise: int) -> int:
+    """The seed of HOSTLER_SEED, or this one. A test that fails shows the command that repeats it."""
+    seed = int(os.environ.get("HOSTLER_SEED", otherwise))
+    test = os.environ.get("PYTEST_CURRENT_TEST", "").rpartition(" ")[0]
+    print(f"again: {command(test, seed)}")
+    return seed
 
 
 def seed_of_commit(root: Path, today: datetime.date | None = None) -> int:

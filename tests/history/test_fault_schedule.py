@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -13,6 +14,7 @@ from schedule import (
     chosen,
     command,
     one_of_each,
+    repeatable,
     schedule,
     seed_of_commit,
     smallest,
@@ -77,6 +79,31 @@ def test_command_to_type_leads_to_the_same_deeds() -> None:
         "HOSTLER_SEED=17 HOSTLER_DEEDS=4:7 .venv/bin/python -m pytest tests/history/test_mixed_faults.py"
     )
     assert chosen(deeds, "4:7") == deeds[4:7] and chosen(deeds, None) == deeds
+
+
+def test_seed_asked_for_wins_and_is_shown(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.delenv("HOSTLER_SEED", raising=False)
+    assert repeatable(4) == 4
+    monkeypatch.setenv("HOSTLER_SEED", "17")
+    monkeypatch.setenv("PYTEST_CURRENT_TEST", "tests/a.py::test_a[b c] (call)")
+    assert repeatable(4) == 17
+    shown = capsys.readouterr().out.splitlines()
+    assert shown[1] == "again: HOSTLER_SEED=17 .venv/bin/python -m pytest 'tests/a.py::test_a[b c]'"
+
+
+def test_seed_of_a_shallow_clone_is_that_of_its_commit(tmp_path: Path) -> None:
+    whole, shallow = tmp_path / "whole", tmp_path / "shallow"
+    for words in (
+        ["init", str(whole)],
+        *(["-C", str(whole), "commit", "--allow-empty", "-m", str(n)] for n in range(2)),
+        ["clone", "--depth", "1", whole.as_uri(), str(shallow)],
+    ):
+        own = ["-c", "user.name=a", "-c", "user.email=a@b"]
+        subprocess.run(["git", *own, *words], check=True, capture_output=True)
+    day = seed_of_commit(tmp_path, datetime.date(2026, 11, 1))
+    assert seed_of_commit(shallow) == seed_of_commit(whole) != day
 
 
 def test_seed_without_git_changes_with_the_day(tmp_path: Path) -> None:

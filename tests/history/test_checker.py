@@ -308,6 +308,7 @@ PLANTED: list[tuple[str, str, Callable[[Good], None]]] = [
     (LEFT, "file", left("files", "/tmp/cache/runs/1")),
     (LEFT, "machine", left("machines", "vm-1")),
     (LEFT, "group", left("groups", "group-1")),
+    (LEFT, "mount", left("mounts", "/tmp/farm/disk")),
     (LEFT, "secret", key("secrets/fleet/000001.json")),
     (LEFT, "launch", key("fleets/fleet/000001/spec.json")),
     (LEFT, "half a checkpoint", half_a_checkpoint),

@@ -7,6 +7,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
+import test_mixed_faults
 from schedule import (
     BUCKET,
     FOLDER,
@@ -79,6 +80,23 @@ def test_command_to_type_leads_to_the_same_deeds() -> None:
         "HOSTLER_SEED=17 HOSTLER_DEEDS=4:7 .venv/bin/python -m pytest tests/history/test_mixed_faults.py"
     )
     assert chosen(deeds, "4:7") == deeds[4:7] and chosen(deeds, None) == deeds
+
+
+@pytest.mark.parametrize("guilty", [0, 6])
+def test_failed_dose_ends_with_the_command_of_its_part(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, guilty: int
+) -> None:
+    for name in ("HOSTLER_SEED", "HOSTLER_DEEDS"):
+        monkeypatch.delenv(name, raising=False)
+    bad = schedule(17, FOLDER, 10.0, 20)[guilty]
+    monkeypatch.setattr(
+        test_mixed_faults, "suffer", lambda deeds, *_: ["one-end: lost"] if bad in deeds else []
+    )
+    given = {"runs": 1, "workers": 1, "seconds": 10.0, "count": 20, "test": "tests/a.py"}
+    with pytest.raises(pytest.fail.Exception) as failure:
+        test_mixed_faults.dose(tmp_path, FOLDER, 17, **given)
+    part = f"HOSTLER_SEED=17 HOSTLER_DEEDS={guilty}:{guilty + 1} .venv/bin/python -m pytest tests/a.py"
+    assert str(failure.value).splitlines() == ["one-end: lost", "", str(bad), f"again: {part}"]
 
 
 def test_seed_asked_for_wins_and_is_shown(

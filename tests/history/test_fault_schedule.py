@@ -5,9 +5,11 @@ from __future__ import annotations
 import datetime
 import subprocess
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 import test_mixed_faults
+from mixed import Mixer
 from schedule import (
     BUCKET,
     FOLDER,
@@ -97,6 +99,17 @@ def test_failed_dose_ends_with_the_command_of_its_part(
         test_mixed_faults.dose(tmp_path, FOLDER, 17, **given)
     part = f"HOSTLER_SEED=17 HOSTLER_DEEDS={guilty}:{guilty + 1} .venv/bin/python -m pytest tests/a.py"
     assert str(failure.value).splitlines() == ["one-end: lost", "", str(bad), f"again: {part}"]
+
+
+def test_fault_that_nobody_met_fails_its_dose(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    deeds = one_of_each(17, FOLDER, 5.0)
+    mixer = Mixer(SimpleNamespace(disk=None), None, runs=1, workers=1)  # type: ignore[arg-type]
+    mixer.hits.update(set(KINDS[FOLDER]) - {"kill", "full"})
+    assert mixer.missed(deeds) == ["kill"], "where no disk can be mounted, none is full"
+    monkeypatch.setattr(test_mixed_faults, "suffer", lambda *_: ["nobody met: kill"])
+    given = {"runs": 1, "workers": 1, "seconds": 5.0, "count": 0, "each": True}
+    with pytest.raises(pytest.fail.Exception, match=r"^nobody met: kill\nagain: HOSTLER_SEED="):
+        test_mixed_faults.dose(tmp_path, FOLDER, 17, **given)
 
 
 def test_seed_asked_for_wins_and_is_shown(

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import io
 import json
-import os
 import random
 import signal
 import subprocess
@@ -19,8 +18,8 @@ import threading
 import time
 import zipfile
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -28,6 +27,7 @@ from killer import PARENT, RUN, WORKER, Farm, send, until
 from proxy import Choose, Fault, Proxy
 from recorder import Recorder, undisturbed
 from schedule import Deed
+from small_disk import Disk
 
 import servers
 from hostler import settings
@@ -38,6 +38,7 @@ NAME = "mixed"
 FAKETIME = "/usr/lib/x86_64-linux-gnu/faketime/libfaketimeMT.so.1"
 BROKEN = Path(__file__).parent / "broken_disk"
 TRY_AGAIN = 75  # exit code of a command whose store does not answer
+PAUSED = 120.0  # seconds between a seal and the first deletion, of a packer that is killed meanwhile
 UNMET = 30.0  # seconds for which a fault lasts longer where nobody has met it yet
 CLOCKS = 2  # workers with a wrong clock, at most, at a time
 OLDER = Path(__file__).parents[1] / "golden" / "older_store.tar.xz"  # a store, with the hostler of its time
@@ -74,49 +75,6 @@ parameters:
 
 class Hang(AssertionError):
     """The farm has stopped, and its runs are not over."""
-
-
-@dataclass
-class Disk:
-    """A small file system of its own below a folder store, that can be full or read-only."""
-
-    path: Path
-
-    def fill(self) -> None:
-        with suppress_full(), open(self.path / "filler", "ab", buffering=0) as file:
-            while True:
-                file.write(bytes(1 << 16))
-
-    def free(self) -> None:
-        self.remount("rw")
-        (self.path / "filler").unlink(missing_ok=True)
-
-    def remount(self, how: str) -> bool:
-        """False if somebody is writing in this moment."""
-        words = ["mount", "-o", f"remount,{how}", str(self.path)]
-        return subprocess.run(words, capture_output=True).returncode == 0
-
-
-@contextmanager
-def suppress_full() -> Iterator[None]:
-    try:
-        yield
-    except OSError:
-        pass
-
-
-@contextmanager
-def small_disk(path: Path) -> Iterator[Disk | None]:
-    """None where this user may not mount one."""
-    path.mkdir(parents=True)
-    mount = ["mount", "-t", "tmpfs", "-o", "size=24m", "tmpfs", str(path)]
-    if sys.platform != "linux" or os.geteuid() != 0 or subprocess.run(mount, capture_output=True).returncode:
-        yield None
-        return
-    try:
-        yield Disk(path)
-    finally:
-        subprocess.run(["umount", "--lazy", str(path)], check=True)
 
 
 def leads_to(url: str, endpoint: str) -> dict[str, str]:
@@ -201,6 +159,7 @@ class Mixer:
     _frozen: set[int] = field(default_factory=set)
     _clocks: list[subprocess.Popen[bytes]] = field(default_factory=list)
     _older: subprocess.Popen[bytes] | None = None
+    _to_pack: Deed | None = None  # the person packs the sweep when it is over
     _orders: list[Deed] = field(default_factory=list)  # for the person, who does one thing at a time
     _refused: bool = False  # the last edit of the sweep file has not reached the store
     _over: threading.Event = field(default_factory=threading.Event)
@@ -264,6 +223,7 @@ class Mixer:
             "read-only": self._read_only,
             "eio": self._eio,
             "older": self._work_with_older,
+            "pack": lambda deed, _: setattr(self, "_to_pack", deed),
             "person": lambda deed, _: self._orders.append(deed),
         }
         how.get(deed.kind, self._wire)(deed, hurt)
@@ -425,10 +385,42 @@ class Mixer:
         """What a person does in the end: the last sweep file once more, and resume until all are done. While
         the store changes, a busy machine has all the time of the test; `seconds` without a change are a
         hang."""
-        asked, seen = 0.0, frozenset[str]()
-        deadline = time.monotonic() + seconds
         if self._refused:
             assert self._said("sweep", str(self.farm.sweep_file), "--no-start", "-y") == 0
+        self._work_off(seconds)
+        if self._to_pack:
+            self._seal_and_try_again(self._to_pack)
+            self._work_off(seconds)
+
+    def _seal_and_try_again(self, deed: Deed) -> None:
+        """A packer is killed once its seal stands, and a run is tried again."""
+        deadline = time.monotonic() + 120.0
+        while not self._is_sealed():
+            assert time.monotonic() < deadline, "nothing was packed"
+            with self._packer(PAUSED) as packer:
+                while packer.poll() is None and not self._is_sealed():
+                    time.sleep(0.05)
+                packer.kill()
+        self.history.add("killed", kind="packer")
+        run = f"{NAME}/{int(deed.pick * self.runs)}"
+        assert self._said("retry", run, "--fresh", "--no-start", "-y") == 0
+        self._hit(deed, run=run)
+
+    def _is_sealed(self) -> bool:
+        return any(self.farm.store.list(layout.seals(NAME)))
+
+    def _packer(self, pause: float) -> subprocess.Popen[bytes]:
+        """`hostler pack` that waits so long between its seal and its first deletion."""
+        code = f"from hostler.records.packs import packer; packer.PAUSE = {pause}; "
+        code += "import sys; from hostler.cli.main import main; sys.argv[0] = 'hostler'; main()"
+        words = [sys.executable, "-c", code, "pack", NAME, "--store", self.farm.url]
+        with open(self.farm.folder / "packer.log", "ab") as said:
+            return subprocess.Popen(words, env=self.farm.environ, stdout=said, stderr=said)
+
+    def _work_off(self, seconds: float) -> None:
+        """Until all runs are done and the workers have left."""
+        asked, seen = 0.0, frozenset[str]()
+        deadline = time.monotonic() + seconds
         while open_runs := self.open_states():
             if (there := self._moved()) != seen:
                 seen, deadline = there, time.monotonic() + seconds
@@ -462,6 +454,11 @@ class Mixer:
         return words
 
     def judged(self) -> list[str]:
+        if self._to_pack:
+            self.history.look()
+            with self._packer(0.0) as packer:  # nobody is at work, and nobody looks
+                assert packer.wait(120) == 0, (self.farm.folder / "packer.log").read_text()
+            assert not any(self.farm.store.list(layout.logs_of(NAME)))
         words = self.expected()
         self.history.expect(undisturbed(SCRIPT, self.farm.folder / "undisturbed", words))
         return self.history.close(list(words), self.farm.cache, self.farm.folder / "tmp")

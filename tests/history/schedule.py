@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 FOLDER, BUCKET = "folder", "bucket"
-EVERYWHERE = {"kill": 6.0, "freeze": 4.0, "clock": 2.0, "person": 4.0, "older": 1.0}
+EVERYWHERE = {"kill": 6.0, "freeze": 4.0, "clock": 2.0, "person": 4.0, "older": 1.0, "pack": 1.0}
 KINDS: Mapping[str, Mapping[str, float]] = {
     FOLDER: {**EVERYWHERE, "full": 1.0, "read-only": 1.0, "eio": 1.5},
     BUCKET: {**EVERYWHERE, "cut": 1.0, "delay": 1.0, "packets": 1.0, "lost": 1.5, "busy": 1.0, "token": 1.0},

@@ -12,9 +12,10 @@ import proxy
 import pytest
 import schedule
 from killer import TIMES
-from mixed import NAME, MixedFarm, Mixer, small_disk
+from mixed import NAME, MixedFarm, Mixer
 from recorder import Recorder
 from schedule import BUCKET, FOLDER, Deed
+from small_disk import small_disk
 
 import servers
 

@@ -14,8 +14,6 @@ import argparse
 import multiprocessing
 import os
 import resource
-import subprocess
-import sys
 import tempfile
 import threading
 import time
@@ -51,10 +49,11 @@ BOUNDS = {
     10: 1.65,
     100: 6,
 }  # of a worker's time; a hundred keep two processors busy, more are not bounded
+# The goal is 1, as many as there are writes. It is out of reach: names are listed for eight claims at a time,
+# spec and halts each second, a segment is written for a hundred ends, and of a hundred workers some meet.
+REQUESTS = {1: 1.2, 10: 1.2, 100: 1.4}  # times the least; 3.3, 3.3 and 3.8 were counted
 LOST = 0.1  # claims that may go to another, for each run
 LOOK = "looks at all runs"
-PEAK = "int(open('/proc/self/status').read().split('VmHWM:')[1].split()[0]) / 1024"  # megabytes
-HAD = f"'%s %s' % (__import__('time').process_time(), {PEAK})"
 
 
 @dataclass
@@ -107,9 +106,9 @@ def fleets(workers: Sequence[int], runs: int | None, *, memory: bool) -> list[Ro
         speed = f"{total / tally.seconds:.0f} runs a second; a worker's time for each"
         rows += [
             Row(f"{what}: {speed}", busy, LEAST * LATENCY * 1e3, BOUNDS.get(count), "ms"),
-            Row(f"{what}: requests for each", tally.requests / total, LEAST, 1.5, "requests"),
+            Row(f"{what}: requests for each", tally.requests / total, LEAST, REQUESTS.get(count), "requests"),
             Row(f"{what}: claims lost, each", tally.lost / total, LOST, 0.6, "claims"),
-            Row(f"{what}: memory of a worker", tally.megabytes, 1, 3, "MB"),
+            Row(f"{what}: memory of a worker", tally.megabytes, 1, 2.9, "MB"),
         ]
     return rows
 
@@ -223,7 +222,7 @@ def growth(few: int, many: int) -> list[Row]:
         with tempfile.TemporaryDirectory(prefix="hostler-bench-") as name:
             folder = Path(name) / "store"
             bench_status.fill(folder, count)
-            used[count] = {words: _used(words, folder) for words in COMMANDS}
+            used[count] = {words: bench_status.used(words, folder) for words in COMMANDS}
             used[count][LOOK] = _used_by(_look_at_all, folder)
     rows: list[Row] = []
     for words, grows in {**COMMANDS, LOOK: True}.items():
@@ -239,31 +238,11 @@ def growth(few: int, many: int) -> list[Row]:
     return rows
 
 
-def _used(words: str, folder: Path) -> tuple[float, float]:
-    """CPU seconds and megabytes of a command, the least of three."""
-    code = "import sys; from hostler.cli.main import main; sys.argv[0] = 'hostler'; main()"
-    return _least(code, [*words.split(), "--store", str(folder)])
-
-
 def _used_by(work: Callable[[str], None], folder: Path) -> tuple[float, float]:
     here = "import sys; sys.path.insert(0, sys.argv[1]); import bench_scale"
-    return _least(
+    return bench_status.least(
         f"{here}; bench_scale.{work.__name__}(sys.argv[2])", [str(Path(__file__).parent), str(folder)]
     )
-
-
-def _least(code: str, words: Sequence[str]) -> tuple[float, float]:
-    """The process itself says what it has used: what a parent is told counts its own memory, too."""
-    used = [float(number) for _ in range(3) for number in _run(code, words)]
-    return min(used[::2]), min(used[1::2])
-
-
-def _run(code: str, words: Sequence[str]) -> list[str]:
-    with tempfile.NamedTemporaryFile("r") as told:
-        last = f"import atexit; atexit.register(lambda: open({told.name!r}, 'w').write({HAD}))"
-        command = [sys.executable, "-c", f"{last}\n{code}", *words]
-        subprocess.run(command, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        return told.read().split()
 
 
 def _look_at_all(url: str) -> None:

@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 from killer import Killer, farm, keys_of, often, outcome, send
 from recorder import undisturbed
+from schedule import repeatable
 
 import servers
 from frozen import processes
@@ -56,7 +57,7 @@ def rage(
                 **often(),  # type: ignore[arg-type]
             )
         )
-        killer = Killer(made, seed, workers)
+        killer = Killer(made, repeatable(seed), workers)
         with made.record(job) as history:
             words = {key.run: ("--i", str(i)) for i, key in enumerate(keys_of(job))}
             history.expect(undisturbed(COUNT, folder / "undisturbed", words))

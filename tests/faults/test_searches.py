@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 from killer import Killer, farm, keys_of, often, outcome
 from recorder import undisturbed
+from schedule import repeatable
 
 from hostler.records.run.log import RunLog
 from hostler.records.run.state import fold
@@ -86,7 +87,7 @@ def rage(url: str, folder: Path, *, runs: int, workers: int, seconds: float, see
     with farm(url, folder) as made:
         (made.code / "train.py").write_text(TRAIN)
         job = made.submit(learning(runs, **{**often(), "retries": 0}))
-        killer = Killer(made, seed, workers)
+        killer = Killer(made, repeatable(seed), workers)
 
         def more() -> bool:
             killer.let_go_on()
@@ -121,6 +122,7 @@ def test_every_trial_is_told_once_however_often_workers_are_killed(tmp_path: Pat
 
 
 @pytest.mark.soak
+@pytest.mark.timeout(1800)
 def test_two_hundred_trials_by_eight_workers(tmp_path: Path) -> None:
     rage(str(tmp_path / "store"), tmp_path, runs=200, workers=8, seconds=120, seed=8)
 

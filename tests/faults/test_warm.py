@@ -261,6 +261,7 @@ ENDS = {
     "threading.Thread(target=lambda: (time.sleep(0.1), print('late'))).start()",
     "hook": "import sys\n"
     "sys.excepthook = lambda *a: print('hook', a[0].__name__, a[2].tb_frame.f_code.co_name)\n1 / 0",
+    "bad-hook": "import sys\ndef hook(*a): raise KeyError('of the hook')\nsys.excepthook = hook\n1 / 0",
     "import": "import no_such_module_at_all",
     "atexit-order": "import atexit, threading, time\nfor n in range(3): atexit.register(print, n)\n"
     "threading.Thread(target=lambda: (time.sleep(0.1), print('thread'))).start()\nprint('main')",
@@ -273,6 +274,8 @@ ENDS = {
     "    with c.ProcessPoolExecutor(2, m.get_context('spawn')) as p: print(list(p.map(f, [1, 2, 3])))",
     "signal": "import os, signal\nsignal.signal(signal.SIGTERM, lambda *a: print('caught'))\n"
     "os.kill(os.getpid(), signal.SIGTERM)\nprint('after')",
+    "bad-signal": "import os, signal, time\ndef caught(*a): raise ValueError('caught')\n"
+    "signal.signal(signal.SIGTERM, caught)\nos.kill(os.getpid(), signal.SIGTERM)\ntime.sleep(5)",
     "recursion": "def f(): f()\ntry: f()\nexcept RecursionError as e: print(e)",
     "main-import": "import __main__, sys\nX = 5\nprint(__main__.X, __main__ is sys.modules['__main__'])",
     "subprocess": "import subprocess, sys\nprint(subprocess.run([sys.executable, '-c', 'import sys; "
@@ -282,10 +285,16 @@ ENDS = {
     "f.write('x' * 10)\nclass A:\n    def __del__(self): print('gone')\n_a = A()\nb = [A()]\nb.append(b)",
     "finalize": "import weakref\nclass A: pass\na = A()\nweakref.finalize(a, print, 'finalized')\n"
     "b = A()\nweakref.finalize(b, print, 'early')\ndel b",
+    "del-writes": "import io, os, signal\nsignal.signal(signal.SIGUSR1, lambda *a: None)\n"
+    "place = os.path.join(os.path.dirname(os.environ['REPORT']), 'kept')\n"
+    "class A:\n    def __init__(self, word): self.word = word\n"
+    "    def __del__(self): print(self.word, file=io.open(place, 'a'))\n"
+    "a, _a, b = A('name'), A('private'), [A('cycle')]\nb.append(b)",
     "bad-thread": "import threading\nthreading.Thread(target=lambda: 1 / 0).start()",
     "file-in-cycle": "import os\nplace = os.path.join(os.path.dirname(os.environ['REPORT']), 'kept')\n"
     "x = [open(place, 'w')]\nx[0].write('y' * 10)\nx.append(x)",
-    "child": "import subprocess, sys\nsubprocess.Popen([sys.executable, '-c', 'print(5)'])",
+    "child": "import subprocess, sys\n"
+    "subprocess.Popen([sys.executable, '-c', 'import time; time.sleep(9); print(5)'])",
     "closed": "import sys\nprint('x')\nsys.stdout.close()",
     "exit-256": "import sys\nsys.exit(256)",
     "exit-minus": "import sys\nsys.exit(-1)",

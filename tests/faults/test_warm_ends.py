@@ -42,6 +42,9 @@ void twice(const char *place) { use(place); atexit(by_atexit); on_exit(by_on_exi
 #ifdef GPU
 __attribute__((section(".nv_fatbin"), used)) static const char code[8] = "code";
 #endif
+#ifdef UNLOADED
+__attribute__((destructor)) static void unloaded(void) { note("unloaded\\n"); }
+#endif
 void buffered(const char *place) { fputs("buffered\\n", fopen(place, "w")); }
 """
 LOAD = (
@@ -148,24 +151,19 @@ def test_gpu_code_is_not_unloaded_while_no_device_is_open(tmp_path: Path, venv: 
     )
 
 
+@pytest.mark.needs("gcc")
 @pytest.mark.parametrize("strict", [False, True])
-def test_strict_process_ends_through_libc(scene: Scene, strict: bool) -> None:
-    scene.script(
-        "import atexit, ctypes, os, sys\n"
-        "c = ctypes.CFUNCTYPE(None)(lambda: None)\n"
-        "sys.modules['__main__'].__dict__['x'] = [open(os.environ['PLACE'], 'w')]\n"
-        "x[0].write('kept')\n"
-        "atexit.register(print, 'first registered')\natexit.register(print, 'last registered')\n"
+def test_strict_process_ends_through_libc(tmp_path: Path, venv: Path, strict: bool) -> None:
+    library = _built(tmp_path, "-DUNLOADED")
+    fresh, first, warm = Imported(tmp_path, library, venv).ends(
+        "import atexit, sys\n"
+        "sys.modules['__main__'].__dict__['x'] = [open(os.environ['PLACE'], 'a')]\n"
+        "x[0].write('kept\\n')\n"
+        "atexit.register(print, 'first registered')\natexit.register(print, 'last registered')\n",
+        strict=strict,
     )
-    more = {"PLACE": str(scene.root / "place")}
-    place = scene.root / "place"
-    ends = []
-    for given in ({"warm": False}, {"strict": strict}, {"strict": strict}):
-        place.unlink(missing_ok=True)
-        exit, log = scene.run(**given, **more)
-        ends.append((exit.code, log, place.read_text()))
-    assert scene.warmth.refusals() == [] and "last registered" in ends[0][1]
-    assert ends == [ends[0]] * 3
+    assert first == fresh == (0, "last registered\nfirst registered\n", "kept\non_exit 0\natexit\nunloaded\n")
+    assert warm == (fresh if strict else (*fresh[:2], "kept\non_exit 0\natexit\n")), "exit alone unloads"
 
 
 def test_handlers_that_only_free_memory_need_no_exit() -> None:

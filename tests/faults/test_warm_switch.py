@@ -1,4 +1,5 @@
-"""Starting scripts warm is switched off for a project by `warm: false`, for a worker by `HOSTLER_WARM=0`."""
+"""Starting scripts warm is switched off for a project by `warm: false`, for a worker by `HOSTLER_WARM=0`.
+`warm: strict` keeps it and gives up the short end, for which the parent freezes its objects."""
 
 from __future__ import annotations
 
@@ -9,7 +10,7 @@ import pytest
 from cli_world import World
 
 SCRIPT = """
-import argparse, os
+import argparse, gc, os
 from pathlib import Path
 
 parser = argparse.ArgumentParser()
@@ -18,7 +19,8 @@ parser.add_argument("--seed")
 given = parser.parse_args()
 words = Path("/proc/self/cmdline").read_bytes().split(b"\\0")
 warm = any(word.endswith(b"warm_parent.py") for word in words)
-Path(given.place, given.seed).write_text("warm" if warm else "fresh")
+how = "warm" if gc.get_freeze_count() else "strict"
+Path(given.place, given.seed).write_text(how if warm else "fresh")
 """
 
 
@@ -26,12 +28,13 @@ Path(given.place, given.seed).write_text("warm" if warm else "fresh")
     ("line", "variables", "expected"),
     [
         ("warm: true", {}, {"warm", "fresh"}),  # the first is fresh, as there is no parent yet
+        ("warm: strict", {}, {"strict", "fresh"}),  # its end takes apart all that was imported
         ("warm: false", {}, {"fresh"}),
         ("warm: true", {"HOSTLER_WARM": "0"}, {"fresh"}),
         ("warm: true", {"HOSTLER_WARM": "off"}, {"fresh"}),
     ],
 )
-def test_switches_of_the_warm_parent_make_every_run_fresh(
+def test_warm_key_and_variable_decide_how_runs_start(
     tmp_path: Path, line: str, variables: dict[str, str], expected: set[str]
 ) -> None:
     world = World(tmp_path)

@@ -18,6 +18,7 @@ import fuzzed_records
 import pytest
 from fuzz_harness import MEMORY, Breach, Target, damaged, fuzz, fuzz_for
 from hypothesis import strategies as st
+from schedule import repeatable, seed_of_commit
 
 from hostler.errors import DamagedError
 
@@ -26,20 +27,20 @@ TARGETS: dict[str, Target] = {one.name: one for module in FILES for one in modul
 EXAMPLES = 25  # of each, each time; the long dose takes MINUTES
 MINUTES = float(os.environ.get("HOSTLER_FUZZ_MINUTES", "2"))
 ROOT = Path(__file__).parents[2]
-SEED = int(os.environ.get("HOSTLER_SEED", "1"))
 
 
 @pytest.mark.parametrize("name", TARGETS)
 def test_damaged_input_is_read_or_refused(name: str, tmp_path: Path) -> None:
-    fuzz(TARGETS[name], tmp_path, examples=EXAMPLES, number=SEED)
+    fuzz(TARGETS[name], tmp_path, examples=EXAMPLES, number=repeatable(seed_of_commit(ROOT)))
 
 
 @pytest.mark.soak
 @pytest.mark.timeout(3600)
 @pytest.mark.parametrize("name", TARGETS)
 def test_damaged_input_is_read_or_refused_for_minutes(name: str, tmp_path: Path) -> None:
-    rounds = fuzz_for(MINUTES * 60, TARGETS[name], tmp_path, number=SEED * 1000)
-    print(f"{name}: {rounds} seeds from {SEED * 1000}")
+    first = 1000 * repeatable(seed_of_commit(ROOT))
+    rounds = fuzz_for(MINUTES * 60, TARGETS[name], tmp_path, number=first)
+    print(f"{name}: {rounds} seeds from {first}")
 
 
 def _hangs(value: Any) -> None:

@@ -27,6 +27,7 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parent))
 
+import rawpacks
 import rawrecords
 from rawrecords import Objects, Record, Truth, truth_of
 
@@ -69,7 +70,8 @@ def check(folder: Path) -> list[Violation]:
 def opened(folder: Path) -> Evidence:
     events = [json.loads(line) for line in (folder / "history.jsonl").read_text().splitlines()]
     store = folder / "store"
-    objects = {p.relative_to(store).as_posix(): p.read_bytes() for p in store.rglob("*") if p.is_file()}
+    raw = {p.relative_to(store).as_posix(): p.read_bytes() for p in store.rglob("*") if p.is_file()}
+    objects = rawpacks.unpacked(raw)
     truths = {run: truth_of(own, sweep, run) for (sweep, run), own in rawrecords.by_run(objects).items()}
     return Evidence(events, objects, truths)
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import io
 import json
-import os
 import random
 import signal
 import subprocess
@@ -18,15 +17,17 @@ import tarfile
 import threading
 import time
 import zipfile
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from killer import RUN, Farm, send, until
-from proxy import Fault, Proxy
+from killer import PARENT, RUN, WORKER, Farm, send, until
+from proxy import Choose, Fault, Proxy
 from recorder import Recorder, undisturbed
 from schedule import Deed
+from small_disk import Disk
 
 import servers
 from hostler import settings
@@ -37,6 +38,8 @@ NAME = "mixed"
 FAKETIME = "/usr/lib/x86_64-linux-gnu/faketime/libfaketimeMT.so.1"
 BROKEN = Path(__file__).parent / "broken_disk"
 TRY_AGAIN = 75  # exit code of a command whose store does not answer
+PAUSED = 120.0  # seconds between a seal and the first deletion, of a packer that is killed meanwhile
+UNMET = 30.0  # seconds for which a fault lasts longer where nobody has met it yet
 CLOCKS = 2  # workers with a wrong clock, at most, at a time
 OLDER = Path(__file__).parents[1] / "golden" / "older_store.tar.xz"  # a store, with the hostler of its time
 
@@ -74,49 +77,6 @@ class Hang(AssertionError):
     """The farm has stopped, and its runs are not over."""
 
 
-@dataclass
-class Disk:
-    """A small file system of its own below a folder store, that can be full or read-only."""
-
-    path: Path
-
-    def fill(self) -> None:
-        with suppress_full(), open(self.path / "filler", "ab", buffering=0) as file:
-            while True:
-                file.write(bytes(1 << 16))
-
-    def free(self) -> None:
-        self.remount("rw")
-        (self.path / "filler").unlink(missing_ok=True)
-
-    def remount(self, how: str) -> bool:
-        """False if somebody is writing in this moment."""
-        words = ["mount", "-o", f"remount,{how}", str(self.path)]
-        return subprocess.run(words, capture_output=True).returncode == 0
-
-
-@contextmanager
-def suppress_full() -> Iterator[None]:
-    try:
-        yield
-    except OSError:
-        pass
-
-
-@contextmanager
-def small_disk(path: Path) -> Iterator[Disk | None]:
-    """None where this user may not mount one."""
-    path.mkdir(parents=True)
-    mount = ["mount", "-t", "tmpfs", "-o", "size=24m", "tmpfs", str(path)]
-    if sys.platform != "linux" or os.geteuid() != 0 or subprocess.run(mount, capture_output=True).returncode:
-        yield None
-        return
-    try:
-        yield Disk(path)
-    finally:
-        subprocess.run(["umount", "--lazy", str(path)], check=True)
-
-
 def leads_to(url: str, endpoint: str) -> dict[str, str]:
     """Variables by which the driver of this store's bucket finds its server at `endpoint`."""
     return {
@@ -132,7 +92,7 @@ class MixedFarm(Farm):
 
     wires: Sequence[Proxy] = ()
     disk: Disk | None = None
-    _started: int = 0
+    _wired: list[tuple[subprocess.Popen[bytes], int]] = field(default_factory=list)
 
     def start(self, *words: str, surroundings: Mapping[str, str] | None = None) -> subprocess.Popen[bytes]:
         own = {
@@ -140,10 +100,14 @@ class MixedFarm(Farm):
             "BROKEN_STORE": self.url,
             "PYTHONPATH": f"{BROKEN}:{self.environ['PYTHONPATH']}",
         }
-        if self.wires:
-            own |= leads_to(self.url, self.wires[self._started % len(self.wires)].url)
-        self._started += 1
-        return super().start(*words, surroundings={**own, **(surroundings or {})})
+        if not self.wires:
+            return super().start(*words, surroundings={**own, **(surroundings or {})})
+        used = [wire for parent, wire in self._wired if parent.poll() is None]
+        wire = min(range(len(self.wires)), key=used.count)
+        own |= leads_to(self.url, self.wires[wire].url)
+        parent = super().start(*words, surroundings={**own, **(surroundings or {})})
+        self._wired.append((parent, wire))
+        return parent
 
     def start_older(self) -> subprocess.Popen[bytes]:
         """A parent and a worker of the version that the older store was made by."""
@@ -171,6 +135,16 @@ class MixedFarm(Farm):
         self.sweep_file.write_text(text)
 
 
+@dataclass(frozen=True)
+class Mending:
+    """The end of a fault: not before somebody has met it, or a while has gone by."""
+
+    when: float
+    thing: str
+    mend: Callable[[], object]
+    met: Callable[[], bool]
+
+
 @dataclass
 class Mixer:
     """Does the deeds of a schedule to a farm, and mends what they broke when their time has come."""
@@ -179,10 +153,13 @@ class Mixer:
     history: Recorder
     runs: int
     workers: int
-    _mend: list[tuple[float, str, Callable[[], object]]] = field(default_factory=list)
+    hits: Counter[str] = field(default_factory=Counter)  # deeds that somebody met, by kind
+    _faulty: dict[str, list[Choose]] = field(default_factory=dict)  # by wire
+    _mend: list[Mending] = field(default_factory=list)
     _frozen: set[int] = field(default_factory=set)
     _clocks: list[subprocess.Popen[bytes]] = field(default_factory=list)
     _older: subprocess.Popen[bytes] | None = None
+    _to_pack: Deed | None = None  # the person packs the sweep when it is over
     _orders: list[Deed] = field(default_factory=list)  # for the person, who does one thing at a time
     _refused: bool = False  # the last edit of the sweep file has not reached the store
     _over: threading.Event = field(default_factory=threading.Event)
@@ -214,7 +191,8 @@ class Mixer:
                 self._do(deed)
         finally:
             self._over.set()
-            self._wait(max([when for when, _, _ in self._mend], default=0.0))
+            while self._mend:
+                self._wait(time.monotonic() + 0.1)
             person.join()
         self._finish(seconds)
 
@@ -228,10 +206,11 @@ class Mixer:
             time.sleep(min(left, 0.1))
 
     def _mend_due(self, now: float) -> None:
-        for row in [row for row in self._mend if row[0] <= now]:
-            self._mend.remove(row)
-            row[2]()
-            self.history.add("mended", thing=row[1])
+        for due in [one for one in self._mend if one.when <= now]:
+            if due.met() or due.when + UNMET <= now:
+                self._mend.remove(due)
+                due.mend()
+                self.history.add("mended", thing=due.thing)
 
     def _do(self, deed: Deed) -> None:
         self.history.add("deed", deed=vars(deed))
@@ -243,23 +222,41 @@ class Mixer:
             "full": self._full,
             "read-only": self._read_only,
             "eio": self._eio,
-            "older": lambda deed, _: self._work_with_older(),
+            "older": self._work_with_older,
+            "pack": lambda deed, _: setattr(self, "_to_pack", deed),
             "person": lambda deed, _: self._orders.append(deed),
         }
         how.get(deed.kind, self._wire)(deed, hurt)
 
-    def _later(self, seconds: float, what: str, mend: Callable[[], object]) -> None:
-        self._mend.append((time.monotonic() + seconds, what, mend))
+    def _hit(self, deed: Deed, **facts: object) -> None:
+        """Somebody has met what was done."""
+        self.hits[deed.kind] += 1
+        self.history.add("hit", deed=vars(deed), **facts)
+
+    def missed(self, deeds: Sequence[Deed]) -> list[str]:
+        """Kinds of fault that nobody met, of those that this machine can make."""
+        cannot = set() if self.farm.disk else {"full", "read-only"}
+        cannot |= set() if Path(FAKETIME).exists() else {"clock"}
+        return sorted({deed.kind for deed in deeds} - set(self.hits) - cannot)
+
+    def _later(
+        self, seconds: float, thing: str, mend: Callable[[], object], met: Callable[[], bool] = lambda: True
+    ) -> None:
+        self._mend.append(Mending(time.monotonic() + seconds, thing, mend, met))
 
     def _victim(self, deed: Deed) -> int | None:
-        victims = sorted(set(self.farm.processes(deed.what)) - self._frozen)
-        return victims[int(deed.pick * len(victims))] if victims else None
+        """A process of the kind that is meant; where there is none, another that is sure to be missed."""
+        for kind in (deed.what, RUN, WORKER, PARENT):
+            if victims := sorted(set(self.farm.processes(kind)) - self._frozen):
+                return victims[int(deed.pick * len(victims))]
+        return None
 
     def _kill(self, deed: Deed, hurt: float) -> None:
         pid = self._victim(deed)
         if pid is not None:
             send(pid, signal.SIGKILL)
             self.history.add("killed", kind=deed.what, pid=pid)
+            self._hit(deed)
 
     def _freeze(self, deed: Deed, hurt: float) -> None:
         pid = self._victim(deed)
@@ -274,6 +271,7 @@ class Mixer:
         self._frozen.add(pid)
         self._later(hurt, f"{deed.what} {pid} goes on", goes_on)
         self.history.add("frozen", kind=deed.what, pid=pid, leases=deed.amount)
+        self._hit(deed)
 
     def _clock(self, deed: Deed, hurt: float) -> None:
         """A worker starts with the right time; its clock jumps, or slows down, while it works."""
@@ -291,27 +289,40 @@ class Mixer:
         hours = {"ahead": f"+{deed.amount}h", "back": f"-{deed.amount}h", "half": "+0 x0.5"}[deed.what]
         self._clocks.append(self.farm.start(surroundings=surroundings))
         self._later(2.0, f"clock is set {hours}", lambda: file.write_text(f"{hours}\n"))
+        self._hit(deed)
 
-    def _work_with_older(self) -> None:
+    def _work_with_older(self, deed: Deed, hurt: float) -> None:
         """One worker of the older version, beside those of this one, until nothing is left."""
         if self._older is None or self._older.poll() is not None:
             self._older = self.farm.start_older()
             self.history.add("older", pid=self._older.pid)
+            self._hit(deed)
 
     def _full(self, deed: Deed, hurt: float) -> None:
         if self.farm.disk:
             self.farm.disk.fill()
             self._later(hurt, "disk has room", self.farm.disk.free)
+            self._hit(deed)
 
     def _read_only(self, deed: Deed, hurt: float) -> None:
         if self.farm.disk:
             done = any(self.farm.disk.remount("ro") or time.sleep(0.01) for _ in range(50))
             self.history.add("read-only", done=done)
             self._later(hurt, "disk can be written to", self.farm.disk.free)
+            if done:
+                self._hit(deed)
 
     def _eio(self, deed: Deed, hurt: float) -> None:
+        met = self.farm.flag.with_name(f"{self.farm.flag.name}-met")
+        met.unlink(missing_ok=True)
         self.farm.flag.touch()
-        self._later(hurt, "disk is whole", lambda: self.farm.flag.unlink(missing_ok=True))
+
+        def mend() -> None:
+            self.farm.flag.unlink(missing_ok=True)
+            if met.exists():
+                self._hit(deed)
+
+        self._later(hurt, "disk is whole", mend, met.exists)
 
     def _wire(self, deed: Deed, hurt: float) -> None:
         wire = self.farm.wires[int(deed.pick * len(self.farm.wires))]
@@ -326,13 +337,26 @@ class Mixer:
         }
         among, share = faults[deed.kind]
 
+        met = threading.Event()
+
         def choose(method: str, path: str) -> Fault | None:
             with lock:
-                return rng.choice(among) if rng.random() < share else None
+                if rng.random() >= share:
+                    return None
+                if not met.is_set():
+                    met.set()
+                    self._hit(deed, request=f"{method} {path.partition('?')[0]}")
+                return rng.choice(among)
 
-        wire.delay = 2.0
-        wire.choose = choose
-        self._later(hurt, f"wire is whole after {deed.kind}", lambda: setattr(wire, "choose", _passes))
+        faulty = self._faulty.setdefault(wire.url, [])
+        faulty.insert(0, choose)  # the newest comes first: an older one that nobody has met outlives it
+
+        def first(method: str, path: str) -> Fault | None:
+            return next((fault for one in list(faulty) if (fault := one(method, path))), None)
+
+        wire.delay, wire.choose = 2.0, first
+        what = f"wire is whole after {deed.kind}"
+        self._later(hurt, what, lambda: faulty.remove(choose), met.is_set)
 
     def _person(self) -> None:
         while not self._over.is_set() or self._orders:
@@ -340,14 +364,19 @@ class Mixer:
                 self._over.wait(0.1)
                 continue
             deed = self._orders.pop(0)
-            if deed.what == "edit":
-                self.runs += 1
-                self.farm.write_sweep(self.runs)
-                self._refused = self._said("sweep", str(self.farm.sweep_file), "--no-start", "-y") != 0
-                continue
-            name = f"{NAME}/{int(deed.pick * self.runs)}"
-            more = {"resume": ["--no-start", "-y"], "retry": ["--fresh", "--no-start", "-y"]}
-            self._said(*deed.what.split(), name, *more.get(deed.what, []))
+            self._hit(deed, code=self._ordered(deed))
+
+    def _ordered(self, deed: Deed) -> int:
+        """The exit code of what the person types."""
+        if deed.what == "edit":
+            self.runs += 1
+            self.farm.write_sweep(self.runs)
+            code = self._said("sweep", str(self.farm.sweep_file), "--no-start", "-y")
+            self._refused = code != 0
+            return code
+        name = f"{NAME}/{int(deed.pick * self.runs)}"
+        more = {"resume": ["--no-start", "-y"], "retry": ["--fresh", "--no-start", "-y"]}
+        return self._said(*deed.what.split(), name, *more.get(deed.what, []))
 
     def _said(self, *words: str) -> int:
         return self.history.person(*words, cwd=self.farm.code)
@@ -356,10 +385,42 @@ class Mixer:
         """What a person does in the end: the last sweep file once more, and resume until all are done. While
         the store changes, a busy machine has all the time of the test; `seconds` without a change are a
         hang."""
-        asked, seen = 0.0, frozenset[str]()
-        deadline = time.monotonic() + seconds
         if self._refused:
             assert self._said("sweep", str(self.farm.sweep_file), "--no-start", "-y") == 0
+        self._work_off(seconds)
+        if self._to_pack:
+            self._seal_and_try_again(self._to_pack)
+            self._work_off(seconds)
+
+    def _seal_and_try_again(self, deed: Deed) -> None:
+        """A packer is killed once its seal stands, and a run is tried again."""
+        deadline = time.monotonic() + 120.0
+        while not self._is_sealed():
+            assert time.monotonic() < deadline, "nothing was packed"
+            with self._packer(PAUSED) as packer:
+                while packer.poll() is None and not self._is_sealed():
+                    time.sleep(0.05)
+                packer.kill()
+        self.history.add("killed", kind="packer")
+        run = f"{NAME}/{int(deed.pick * self.runs)}"
+        assert self._said("retry", run, "--fresh", "--no-start", "-y") == 0
+        self._hit(deed, run=run)
+
+    def _is_sealed(self) -> bool:
+        return any(self.farm.store.list(layout.seals(NAME)))
+
+    def _packer(self, pause: float) -> subprocess.Popen[bytes]:
+        """`hostler pack` that waits so long between its seal and its first deletion."""
+        code = f"from hostler.records.packs import packer; packer.PAUSE = {pause}; "
+        code += "import sys; from hostler.cli.main import main; sys.argv[0] = 'hostler'; main()"
+        words = [sys.executable, "-c", code, "pack", NAME, "--store", self.farm.url]
+        with open(self.farm.folder / "packer.log", "ab") as said:
+            return subprocess.Popen(words, env=self.farm.environ, stdout=said, stderr=said)
+
+    def _work_off(self, seconds: float) -> None:
+        """Until all runs are done and the workers have left."""
+        asked, seen = 0.0, frozenset[str]()
+        deadline = time.monotonic() + seconds
         while open_runs := self.open_states():
             if (there := self._moved()) != seen:
                 seen, deadline = there, time.monotonic() + seconds
@@ -393,10 +454,11 @@ class Mixer:
         return words
 
     def judged(self) -> list[str]:
+        if self._to_pack:
+            self.history.look()
+            with self._packer(0.0) as packer:  # nobody is at work, and nobody looks
+                assert packer.wait(120) == 0, (self.farm.folder / "packer.log").read_text()
+            assert not any(self.farm.store.list(layout.logs_of(NAME)))
         words = self.expected()
         self.history.expect(undisturbed(SCRIPT, self.farm.folder / "undisturbed", words))
         return self.history.close(list(words), self.farm.cache, self.farm.folder / "tmp")
-
-
-def _passes(method: str, path: str) -> None:
-    return None

@@ -22,7 +22,7 @@ ENTRY = re.compile(r"sweeps/([^/]+)/(log|ends)/(\d{7}-.+)-(\d{6,})\.json")
 COMMIT = re.compile(r"runs/([^/]+)/checkpoints/(\d+)-(\d+)/COMMIT")
 FRAGMENT = re.compile(r"runs/([^/]+)/metrics/(\d+)-(\d+)-(\d+)")
 GO = re.compile(r"runs/([^/]+)/gang/(\d+)/go\.json")
-SPEC = re.compile(r"sweeps/([^/]+)/spec/\d+\.json")
+SPEC = re.compile(r"sweeps/([^/]+)/spec/(?!999999)\d+\.json")  # that one says that runs are packed
 TRIAL = re.compile(r"sweeps/([^/]+)/journal/(\d+)\.json")
 READ_AGAIN = 999_999  # the rank of points that `hostler metrics` read from the output: those of no process
 

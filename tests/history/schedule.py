@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import os
 import random
 import shlex
 import subprocess
@@ -11,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 FOLDER, BUCKET = "folder", "bucket"
-EVERYWHERE = {"kill": 6.0, "freeze": 4.0, "clock": 2.0, "person": 4.0, "older": 1.0}
+EVERYWHERE = {"kill": 6.0, "freeze": 4.0, "clock": 2.0, "person": 4.0, "older": 1.0, "pack": 1.0}
 KINDS: Mapping[str, Mapping[str, float]] = {
     FOLDER: {**EVERYWHERE, "full": 1.0, "read-only": 1.0, "eio": 1.5},
     BUCKET: {**EVERYWHERE, "cut": 1.0, "delay": 1.0, "packets": 1.0, "lost": 1.5, "busy": 1.0, "token": 1.0},
@@ -95,6 +96,14 @@ def chosen(deeds: Sequence[Deed], text: str | None) -> tuple[Deed, ...]:
         return tuple(deeds)
     first, _, end = text.partition(":")
     return tuple(deeds[int(first) : int(end)])
+
+
+def repeatable(otherwise: int) -> int:
+    """The seed of HOSTLER_SEED, or this one. A test that fails shows the command that repeats it."""
+    seed = int(os.environ.get("HOSTLER_SEED", otherwise))
+    test = os.environ.get("PYTEST_CURRENT_TEST", "").rpartition(" ")[0]
+    print(f"again: {command(test, seed)}")
+    return seed
 
 
 def seed_of_commit(root: Path, today: datetime.date | None = None) -> int:

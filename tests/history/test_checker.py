@@ -8,6 +8,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import zlib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,7 +24,11 @@ from recorder import undisturbed
 from test_killer import COUNT
 
 from hostler.records.checkpoint import checkpoints
+from hostler.records.packs import packer
+from hostler.records.packs.packed_store import PackedStore
+from hostler.records.sweep import sweeps
 from hostler.spec.job import Job
+from hostler.store.folder import FolderStore
 
 pytestmark = pytest.mark.timeout(600)
 HERE = Path(__file__).parent
@@ -104,6 +109,34 @@ def test_untouched_evidence_of_a_killed_run_passes(good: Good) -> None:
     assert {"started", "entry", "saved", "read", "left"} <= {event["what"] for event in events}
 
 
+def packed(good: Good) -> None:
+    store = PackedStore(FolderStore(good.folder / "store"))
+    assert packer.pack(store, sweeps.load(store, "count"), lambda seconds: None).runs == 2
+    assert good.log() == []
+
+
+def entry_missing_in_a_pack(good: Good) -> None:
+    packed(good)
+    path = good.path("sweeps/*/sealed/*")
+    data = path.read_bytes()
+    seal = json.loads(zlib.decompress(data[8:]))
+    seal["heads"][0] -= 1
+    path.write_bytes(data[:8] + zlib.compress(json.dumps(seal).encode()))
+
+
+def late_write_over_a_pack(good: Good) -> None:
+    fenced = good.path(f"sweeps/*/log/{good.run}-*.json").parents[1] / "ends" / f"{good.run}-000001.json"
+    packed(good)
+    fenced.parent.mkdir()
+    fenced.write_text('{"kind": "end", "state": "failed"}')
+
+
+@pytest.mark.parametrize("plant", [packed, late_write_over_a_pack])
+def test_packed_evidence_passes_as_it_did_before(good: Good, plant: Callable[[Good], None]) -> None:
+    plant(good)
+    assert good.found() == set()
+
+
 @pytest.mark.parametrize(("late", "rules"), [(True, set()), (False, {WEIGHTS})])
 def test_commit_without_files_passes_only_of_a_fenced_sleeper(
     good: Good, late: bool, rules: set[str]
@@ -126,7 +159,7 @@ def test_checker_runs_without_hostler_on_the_standard_library(good: Good) -> Non
         "import sys; sys.argv[:] = sys.argv[1:]; sys.path.insert(0, sys.argv[0]); import checker\n"
         "code = checker.main(sys.argv[1:])\n"
         "foreign = {name.partition('.')[0] for name in sys.modules} - set(sys.stdlib_module_names)\n"
-        "assert foreign <= {'checker', 'rawrecords', '__main__'}, foreign\n"
+        "assert foreign <= {'checker', 'rawpacks', 'rawrecords', '__main__'}, foreign\n"
         "sys.exit(code)"
     )
     words = [sys.executable, "-I", "-S", "-c", probe, str(HERE), str(good.folder)]
@@ -286,6 +319,7 @@ PLANTED: list[tuple[str, str, Callable[[Good], None]]] = [
     (ONE_END, "second end", second_end),
     (ONE_END, "end of a fenced attempt", end_of_a_fenced_attempt),
     (ONE_END, "claim after the end", claim_after_the_end),
+    (ONE_END, "entry missing in a pack", entry_missing_in_a_pack),
     (ONE_END, "hole in the log", hole_in_the_log),
     (ONE_END, "changed entry", changed_entry),
     (ONE_END, "copy of another end", copy_of_another_end),
@@ -308,6 +342,7 @@ PLANTED: list[tuple[str, str, Callable[[Good], None]]] = [
     (LEFT, "file", left("files", "/tmp/cache/runs/1")),
     (LEFT, "machine", left("machines", "vm-1")),
     (LEFT, "group", left("groups", "group-1")),
+    (LEFT, "mount", left("mounts", "/tmp/farm/disk")),
     (LEFT, "secret", key("secrets/fleet/000001.json")),
     (LEFT, "launch", key("fleets/fleet/000001/spec.json")),
     (LEFT, "half a checkpoint", half_a_checkpoint),

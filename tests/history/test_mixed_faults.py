@@ -12,14 +12,16 @@ import proxy
 import pytest
 import schedule
 from killer import TIMES
-from mixed import NAME, MixedFarm, Mixer, small_disk
+from mixed import NAME, MixedFarm, Mixer
 from recorder import Recorder
 from schedule import BUCKET, FOLDER, Deed
+from small_disk import small_disk
 
 import servers
 
 ROOT = Path(__file__).parents[2]
 HERE = "tests/history/test_mixed_faults.py"
+MISSED = "nobody met: "
 SHRINKING = 400.0  # seconds after which no further half is tried
 
 
@@ -41,9 +43,15 @@ def mixed_farm(place: str, folder: Path, url: str | None, endpoint: str | None) 
 
 
 def suffer(
-    deeds: Sequence[Deed], folder: Path, place: str, runs: int, workers: int, server: Sequence[str | None]
+    deeds: Sequence[Deed],
+    folder: Path,
+    place: str,
+    runs: int,
+    workers: int,
+    server: Sequence[str | None],
+    each: bool = False,
 ) -> list[str]:
-    """Violations after these deeds."""
+    """Violations after these deeds; with `each`, kinds of fault that nobody met, too."""
     folder.mkdir(parents=True)
     with mixed_farm(place, folder, *server) as made:
         recorder = Recorder(made.url, folder / "evidence", NAME, made.environ)
@@ -55,7 +63,8 @@ def suffer(
                 mixer.carry_out(deeds, seconds=180.0)
         except AssertionError as error:
             return [f"not finished: {error}"]
-        return mixer.judged()
+        missed = mixer.missed(deeds) if each else []
+        return [*mixer.judged(), *(f"{MISSED}{kind}" for kind in missed)]
 
 
 def dose(
@@ -70,9 +79,11 @@ def dose(
     )
     deeds = schedule.chosen(whole, os.environ.get("HOSTLER_DEEDS"))
     print(f"{len(deeds)} deeds: {schedule.command(test, seed)}")
-    found = suffer(deeds, folder / "whole", place, runs, workers, server)
+    found = suffer(deeds, folder / "whole", place, runs, workers, server, each)
     if not found:
         return
+    if all(line.startswith(MISSED) for line in found):
+        pytest.fail("\n".join([*found, "again: " + schedule.command(test, seed)]), pytrace=False)
     deadline = time.monotonic() + SHRINKING
 
     def fails(part: range) -> bool:

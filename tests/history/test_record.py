@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import ast
+import re
+import shlex
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 import record
-from record import BEGIN, DOSES, END, Book, Dose, Row, left, main, short, table, with_table
+from record import BEGIN, DOSES, END, LESSENING, Book, Dose, Row, left, main, run, short, table, with_table
 
 PAGE = f"# Page\n\n{BEGIN}\nold\n{END}\n\nafter\n"
 
@@ -69,14 +72,61 @@ def test_interrupted_recording_goes_on_with_the_next(tmp_path: Path, monkeypatch
     assert main([], book, [first, second]) == 1
     assert touched[0].read_text() == "x\n", "it was not run twice"
     assert [(one.dose, one.result) for one in book.rows()] == [("a", "passed"), ("b", "FAILED (3)")]
-    assert table(book.rows()) in book.page.read_text()
+    assert table(book.rows(), known=record.in_history) in book.page.read_text()
+
+
+@pytest.mark.parametrize("name", LESSENING)
+def test_dose_is_whole_whatever_the_environment_says(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+    monkeypatch.setenv(name, "0.002")
+    assert run(Dose("a", "kills", f'test -z "${name}"'), "c").result == "passed"
+    assert run(Dose("a", "kills", f"{name}=3 sh -c 'test \"${name}\" = 3'"), "c").result == "passed"
+
+
+def test_commit_that_no_reader_finds_is_an_earlier_one() -> None:
+    page = table([row("a", "one"), row("b", "two")], known=lambda commit: commit == "one")
+    assert "| `true` | `one` |" in page and "| `true` | an earlier commit |" in page
+
+
+def test_commit_is_known_where_its_history_is(tmp_path: Path) -> None:
+    git, shallow = Git(tmp_path / "whole"), Git(tmp_path / "shallow")
+    assert record.in_history("0123456789", git.root), "nobody can tell"
+    git("init")
+    for n in range(2):
+        git("commit", "--allow-empty", "-m", str(n))
+    first = git("rev-parse", "--short=10", "HEAD~1")
+    git("checkout", "-b", "other", "HEAD~1")
+    git("commit", "--allow-empty", "-m", "aside")
+    aside = git("rev-parse", "HEAD")
+    git("checkout", "-")
+    assert record.in_history(first, git.root) and record.in_history(f"{first}-dirty", git.root)
+    assert not record.in_history("0123456789", git.root) and not record.in_history(aside, git.root)
+    shallow("clone", "--depth", "1", git.root.as_uri(), ".")
+    assert record.in_history(first, shallow.root)
+
+
+@pytest.mark.skipif(not record.has_history(), reason="no history of commits")
+def test_commits_that_mended_are_in_the_history() -> None:
+    text = "".join(one.found for one in Book(record.HERE / "doses.json", record.ROOT).rows())
+    mended = re.findall(r"`([0-9a-f]{7,40})`", text)
+    assert mended
+    assert [commit for commit in mended if not record.in_history(commit)] == []
+
+
+class Git:
+    """A folder in which git is called."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+        root.mkdir(exist_ok=True)
+
+    def __call__(self, *words: str) -> str:
+        own = ["-c", "user.name=a", "-c", "user.email=a@b"]
+        argv = ["git", "-C", str(self.root), *own, *words]
+        return subprocess.run(argv, check=True, capture_output=True, text=True).stdout.strip()
 
 
 def test_notes_of_a_dose_make_no_other_commit(tmp_path: Path) -> None:
-    def git(*words: str) -> None:
-        own = ["-c", "user.name=a", "-c", "user.email=a@b"]
-        subprocess.run(["git", "-C", str(tmp_path), *own, *words], check=True, capture_output=True)
-
+    git = Git(tmp_path)
     assert record.the_commit(tmp_path) == "unknown"
     git("init")
     for name in (record.NOTES, record.PAGE, "code.py"):
@@ -95,8 +145,22 @@ def test_notes_of_a_dose_make_no_other_commit(tmp_path: Path) -> None:
 def test_page_shows_the_rows_that_are_noted() -> None:
     book = Book(record.HERE / "doses.json", record.ROOT / "docs" / "reliability.md")
     assert book.rows(), "nothing was ever run"
-    assert with_table(book.page.read_text(), book.rows(), DOSES) == book.page.read_text()
+    page = book.page.read_text()
+    known = record.in_history if record.has_history() else lambda commit: f"| `{commit}` |" in page
+    assert with_table(page, book.rows(), DOSES, known) == page
     assert {one.dose for one in book.rows()} <= {dose.name for dose in DOSES}
+
+
+def test_doses_longer_than_the_usual_limit_have_their_own() -> None:
+    usual = 300  # seconds, of pyproject.toml
+    for dose in (dose for dose in DOSES if dose.name != "fuzz"):  # many tests of two minutes
+        file, _, name = next(word for word in shlex.split(dose.command) if "::" in word).partition("::")
+        tree = ast.parse((record.ROOT / file).read_text())
+        name = name.partition("[")[0]
+        [test] = [node for node in tree.body if isinstance(node, ast.FunctionDef) and node.name == name]
+        limits = [ast.unparse(one) for one in test.decorator_list]
+        own = [int(one.rpartition("(")[2][:-1]) for one in limits if one.startswith("pytest.mark.timeout(")]
+        assert max([usual, *own]) > 60 * dose.minutes, dose.name
 
 
 def test_commands_of_all_doses_name_tests_that_exist() -> None:

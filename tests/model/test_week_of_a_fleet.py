@@ -21,8 +21,9 @@ from hostler.records.series import metrics
 sys.path.insert(0, str(Path(__file__).parents[1] / "history"))
 
 import checker
+from schedule import repeatable, seed_of_commit
 
-SEED = int(os.environ.get("HOSTLER_SEED", "1"))
+ROOT = Path(__file__).parents[2]
 WEEK = 7 * 24 * HOUR
 
 
@@ -62,7 +63,7 @@ def shown(fleet: Fleet) -> Iterator[tuple[str, dict[str, Any]]]:
 
 
 def played(folder: Path, place: Path, **given: Any) -> Fleet:
-    fleet = Fleet(folder, seed=SEED, **given)
+    fleet = Fleet(folder, seed=repeatable(seed_of_commit(ROOT)), **given)
     fleet.play()
     print(f"{fleet.took / 24 / HOUR:.1f} days, {dict(fleet.seen)}")
     assert [str(violation) for violation in checker.check(evidence_of(fleet, place))] == []

@@ -77,3 +77,15 @@ def test_claims_that_another_won_are_counted_as_lost(run: ModuleType) -> None:
     store = bench_scale.Watched(MemoryStore())
     assert store.put("a", b"1", if_absent=True) and not store.put("a", b"2", if_absent=True)
     assert (store.lost, store.get("a").data) == (1, b"1")
+
+
+def test_larger_store_bounds_the_memory_of_status(
+    run: ModuleType, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    import bench_status
+
+    monkeypatch.setattr(bench_status, "TIMES", 1)
+    monkeypatch.setattr(bench_status, "BOUNDS", {3: {}, 12: {"status": 1e6, "show all/7": 1e-6}})
+    rows = bench_status.main()
+    assert [row.kept for row in rows] == [True, False, True]
+    assert rows[1].name == "hostler show all/7, 12 ended runs" and rows[2].unit == "MB"

@@ -12,6 +12,7 @@ import pytest
 sys.path.insert(0, str(Path(__file__).parents[1] / "history"))
 
 from recorder import Recorder, undisturbed
+from schedule import repeatable
 
 from gce_world import TRAIN, CloudWorld, Weather, cloud, weights
 
@@ -27,6 +28,7 @@ def violations(world: CloudWorld, history: Recorder, folder: Path) -> list[str]:
     return history.close(list(words), cache, tmp, machines=world.gce.left())
 
 
+@pytest.mark.timeout(1800)
 @pytest.mark.parametrize(
     ("runs", "vms", "strikes"), [(4, 2, 3), pytest.param(40, 6, 18, marks=pytest.mark.soak)]
 )
@@ -38,7 +40,7 @@ def test_sweep_on_preempted_spot_vms_has_the_same_weights(
         world.sweep_file(runs, nap=0.4)
         world.gce.stockout("us-central1-a")
         world.gce.lose_answer("*Managers.insert")
-        weather = Weather(world, strikes, seed=runs)
+        weather = Weather(world, strikes, seed=repeatable(runs))
         weather.start()
         with Recorder("gs://runs/cifar", tmp_path / "evidence", "grid", world.env) as history:
             world.launched("grid.yaml", timeout=300)

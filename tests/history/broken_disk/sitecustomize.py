@@ -18,6 +18,8 @@ FLAG, STORE = os.environ.get("BROKEN_DISK", ""), os.environ.get("BROKEN_STORE", 
 def _breaking(call: Callable[..., Any]) -> Callable[..., Any]:
     def broken(*words: Any, **named: Any) -> Any:
         hit = os.path.exists(FLAG) and random.random() < 1 / 3 and _is_unfinished(words[0], named)
+        if hit:
+            _note()
         if hit and random.random() < 0.5:
             raise OSError(errno.EIO, os.strerror(errno.EIO))
         answer = call(*words, **named)
@@ -26,6 +28,12 @@ def _breaking(call: Callable[..., Any]) -> Callable[..., Any]:
         return answer
 
     return broken
+
+
+def _note() -> None:
+    """So that whoever broke the disk sees that somebody has met it."""
+    with open(f"{FLAG}-met", "w"):
+        pass
 
 
 def _is_unfinished(thing: Any, named: dict[str, Any]) -> bool:

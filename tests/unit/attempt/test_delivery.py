@@ -46,11 +46,12 @@ class Recording(MemoryStore):
 
 
 class Scene:
-    def __init__(self, root: Path, patience: float | None = None) -> None:
+    def __init__(self, root: Path, patience: float | None = None, attempts: int = 1) -> None:
         self.store, self.folder, self.now = Recording(), Handoff(root), 0.0
         self.folder.make({})
         self.said: list[str] = []
-        attempt = claim(self.store, RunLog(self.store, KEY), 60.0, self.clock, Claim("a"))
+        for _ in range(attempts):
+            attempt = claim(self.store, RunLog(self.store, KEY).read_on(), 60.0, self.clock, Claim("a"))
         assert attempt is not None
         writer = MetricWriter(self.store, KEY.run, attempt.number)
         uploader = Uploader(self.folder.metrics, writer, TIMING, self.clock, self.clock)
@@ -103,6 +104,16 @@ def test_end_comes_last_with_all_points_before_it(tmp_path: Path) -> None:
     end = control.state_of(scene.store, KEY).end
     assert end is not None and (end["seconds"], end["step"], end["attempts"]) == (7.0, 3, 1)
     assert end["metrics"]["loss"]["last"] == 0.5 and len(metrics.read(scene.store, KEY.run, 1)) == 1
+
+
+@pytest.mark.parametrize(("attempts", "lists"), [(1, False), (2, True)])
+def test_checkpoints_are_listed_from_the_second_attempt_on(
+    tmp_path: Path, attempts: int, lists: bool
+) -> None:
+    scene, listed = Scene(tmp_path, attempts=attempts), list[str]()
+    scene.store.before = lambda operation, key: listed.append(key) if operation == "list" else None
+    assert scene.delivery.restore(scene.said.append) is None
+    assert bool(listed) == lists
 
 
 def test_a_script_waits_for_its_store_only_so_long(tmp_path: Path) -> None:

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -9,7 +10,7 @@ from hypothesis import strategies as st
 
 import packed_world
 from hostler.errors import NewerFormatError
-from hostler.records import body, layout, trash
+from hostler.records import body, layout, rows, trash
 from hostler.records.body import encode
 from hostler.records.packs import packer
 from hostler.records.packs.packed_store import HOLDS, PackedStore
@@ -18,7 +19,7 @@ from hostler.records.run.attempt import Fenced
 from hostler.records.run.log import RunKey, RunLog
 from hostler.records.series.metrics import MetricWriter
 from hostler.records.series.points import Point
-from hostler.records.sweep import sweeps
+from hostler.records.sweep import queue, sweeps
 from hostler.spec.job import Job
 from hostler.store import NotFound, Store
 from hostler.store.folder import FolderStore
@@ -76,6 +77,40 @@ def test_reopened_runs_go_on_and_are_packed_again(seed: int) -> None:
     before = seen(store, job)
     assert seen(fresh(store), job) == before
     assert pack(store, job).runs == 2
+    assert objects(store) == []
+    assert seen(fresh(store), job) == before
+
+
+def test_resumed_run_of_a_packed_sweep_ends_anew(store: PackedStore) -> None:
+    job = over(store, state="stopped")
+    pack(store, job)
+    later, key = fresh(store), RunKey("s", job.run_id(1))
+    assert control.resume(later, key) in control.DONE_SO
+    assert [run.key for run in queue.Queue(later, job).open()] == [key]
+    assert pack(later, job).open == 1
+    take(later, job, 1).end("done", attempts=2, metrics={})
+    check_packs_whole(later, job, 1)
+    assert [row.state for row in rows.rows(fresh(store), ["s"])] == ["stopped", "done", "stopped"]
+
+
+def test_run_added_to_a_packed_sweep_is_claimed(store: PackedStore) -> None:
+    job = over(store)
+    pack(store, job)
+    longer = replace(job, runs=(*job.runs, {"lr": 9.0}))
+    later = fresh(store)
+    assert sweeps.submit(later, longer, version=2)
+    assert sweeps.load_version(later, "s") == (longer, 2)
+    assert queue.Queue(later, longer).glance(10) == [3]
+    assert pack(later, longer).open == 1
+    take(later, longer, 3).end("done", attempts=1, metrics={})
+    check_packs_whole(later, longer, 1)
+    assert sweeps.load_version(fresh(store), "s") == (longer, 2)
+
+
+def check_packs_whole(store: PackedStore, job: Job, runs: int) -> None:
+    """So many runs are packed, nothing is left beside the packs, and all is read as before."""
+    before = seen(store, job)
+    assert pack(store, job).runs == runs
     assert objects(store) == []
     assert seen(fresh(store), job) == before
 

@@ -11,11 +11,14 @@ import pytest
 from hostler.records import project
 from hostler.records.run.attempt import Attempt
 from hostler.records.run.log import RunKey
+from hostler.records.sweep import sweeps
 from hostler.settings import Timing
+from hostler.spec.job import Job
 from hostler.store.memory import MemoryStore
+from hostler.worker.claim.claimer import Taken
 from hostler.worker.claim.room import Room
 from hostler.worker.claim.slots import Offer, Placement
-from hostler.worker.loop import Worker, WorkerTerms
+from hostler.worker.loop import CONCLUDING, Worker, WorkerTerms
 from hostler.worker.machine import Machine
 
 
@@ -86,3 +89,37 @@ def test_looks_that_take_long_are_rare_until_a_place_is_free(
     running.append(Ending())
     at(7.0)
     assert looks[3:] == [7.0], "a place is free"
+
+
+class Concluding(Ending):
+    """An execution whose process is gone and whose end is being written."""
+
+    vacant = True  # type: ignore[assignment]
+
+    def is_alive(self) -> bool:
+        return True
+
+
+@pytest.mark.parametrize("ending", [1, CONCLUDING - 1, CONCLUDING])
+def test_next_run_is_claimed_while_few_others_end(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ending: int
+) -> None:
+    store, started = MemoryStore(), list[str]()
+    project.ensure(store, "test", Timing())
+    job = Job(name="s", command=("x",), runs=({}, {}))
+    sweeps.submit(store, job)
+    machine = Machine(store, tmp_path, "session", Timing(), say=lambda line: None)
+    worker = Worker(machine, Room(Offer(cpus=1, memory=1 << 40)), WorkerTerms())
+
+    def start(self: Worker, taken: Taken, *_: object) -> None:
+        started.append(taken.attempt.key.run)
+
+    monkeypatch.setattr(Worker, "_start", start)
+    running: list[Any] = worker._running
+    for execution in [Concluding() for _ in range(ending)]:
+        running.append(execution)
+        worker._room.take(execution.placement)
+        worker._reap()
+    worker._look()
+    assert started == ([] if ending == CONCLUDING else [job.run_id(0)])
+    assert len(running) == ending, "none is over"

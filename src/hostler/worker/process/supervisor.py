@@ -48,7 +48,6 @@ def serve(connection: socket.socket, begin: Begin | None = None) -> None:
     _prctl(SET_CHILD_SUBREAPER, 1)
     mark = ProcessMark()
     gc.disable()
-    gc.freeze()
     connection.sendall(f"{os.getpid()} {_started_at()}\n".encode())
     while True:
         request, descriptors = receive(connection)

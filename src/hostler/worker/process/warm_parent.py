@@ -41,6 +41,7 @@ class Modules:
     pages that a fork shares."""
 
     def __init__(self) -> None:
+        self.table: dict[str, Any] = sys.modules
         self._names = set(sys.modules)
         self._last = next(reversed(sys.modules))
         self._border = sys.modules[self._last]
@@ -60,6 +61,7 @@ class Modules:
 
 def serve() -> None:
     """Does not return; raises Forked in each process that is to run the script."""
+    import _weakref
     import array  # noqa: F401  # all that is needed, before a folder full of names is on the path
     import atexit
     import ctypes
@@ -82,6 +84,7 @@ def serve() -> None:
     supervisor, exit_handlers = spawner.beside("supervisor"), spawner.beside("exit_handlers")
     libc = ctypes.CDLL(None)
     TOOLS.update(atexit=atexit, ctypes=ctypes, gc=gc, exit_handlers=exit_handlers)
+    TOOLS.update(ref=_weakref.ref, signal=signal)
     TOOLS.update(exit=libc.exit, fflush=libc.fflush)
     connection = socket.socket(fileno=int(sys.argv[1]))
     os.set_inheritable(connection.fileno(), False)
@@ -261,7 +264,16 @@ def disown(error: BaseException) -> None:
     def once(kind: "Any", value: BaseException, _: "Any") -> None:
         sys.excepthook = hook
         value.__traceback__ = traceback
-        hook(kind, value, traceback)
+        try:
+            hook(kind, value, traceback)
+        except SystemExit:
+            raise
+        except BaseException as failed:  # said as the interpreter says it
+            failed.__traceback__ = failed.__traceback__ and failed.__traceback__.tb_next
+            sys.stderr.write("Error in sys.excepthook:\n")
+            sys.__excepthook__(type(failed), failed, failed.__traceback__)
+            sys.stderr.write("\nOriginal exception was:\n")
+            sys.__excepthook__(kind, value, traceback)
 
     if not isinstance(error, SystemExit):
         sys.excepthook = once
@@ -280,22 +292,56 @@ def leave(status: int, kept: Modules) -> None:
         sys.modules["threading"]._shutdown()
     TOOLS["atexit"]._run_exitfuncs()
     flush()
-    new = [module for _, module in kept.later() if module is not MAIN]
-    own = [module for module in new if isinstance(module, type(sys))]
     needs_exit = TOOLS["exit_handlers"].needs_exit(TOOLS.get("handlers"))
+    forget_handlers(TOOLS["signal"])
     if TOOLS["gc"].isenabled():
         TOOLS[
             "gc"
         ].collect()  # as the interpreter does first: it orders what is finalized, files last to first
-    for module in (MAIN, *own):
-        clear(vars(module))
-    TOOLS["gc"].collect()
+    drop_modules(kept)
     flush()
     if needs_exit:
         TOOLS["exit"](status)
     TOOLS["exit_handlers"].call(TOOLS["ctypes"], TOOLS["handlers"], status)
     TOOLS["fflush"](None)
     os._exit(status)
+
+
+def forget_handlers(signal: "Any") -> None:
+    """Functions of the script's would hold on to its names."""
+    for number in range(1, signal.NSIG):
+        if callable(signal.getsignal(number)):
+            signal.signal(number, signal.SIG_DFL)
+
+
+class Trace:
+    """An object among a module's names, which is there as long as they are."""
+
+
+def drop_modules(kept: Modules) -> None:
+    """Let go of the script's modules, so that what only they hold is finalized while they still have their
+    names; those that something else holds lose them afterwards."""
+    global MAIN
+    later = kept.later()
+    modules = [MAIN, *(one for _, one in later if one is not MAIN and isinstance(one, type(sys)))]
+    traces = []
+    for module in modules:
+        trace = vars(module)[""] = Trace()
+        traces.append(TOOLS["ref"](trace))
+    del module, trace
+    for name in ("__main__", *(name for name, _ in later)):
+        kept.table[name] = None
+    del later, MAIN
+    while modules:
+        modules.pop(0)
+    TOOLS["gc"].collect()
+    left = [trace for ref in traces if (trace := ref()) is not None]
+    for trace in left:
+        for names in TOOLS["gc"].get_referrers(trace):
+            if type(names) is dict:
+                clear(names)
+    if left:
+        TOOLS["gc"].collect()
 
 
 def clear(names: "dict[str, Any]") -> None:

@@ -48,8 +48,8 @@ function worker(one) {
 
 function spent(spend) {
   if (!spend.length) return null;
-  const kinds = [...new Set(spend.flatMap((one) => Object.keys(one)))].filter((k) => k !== "sweep" && k !== "fleet");
-  return [h("h2", {}, "Cost of fleets"), h("div", { class: "card scroll", tabindex: 0, role: "region", "aria-label": "Cost of fleets" }, h("table", { class: "plain" },
+  const kinds = [...new Set(spend.flatMap((one) => Object.keys(one)))].filter((k) => k === "spent" || spend.some((one) => Number(one[k]))); // no columns of zeros alone
+  return [h("h2", {}, "Cost of fleets"), h("div", { class: "card scroll", tabindex: 0, role: "region", "aria-label": "Cost of fleets" }, h("table", { class: "plain fleets" },
     h("thead", {}, h("tr", {}, ["Fleet", "Sweep", ...kinds].map((t, n) => h("th", { scope: "col", class: n > 1 ? "num" : null }, t)))),
     h("tbody", {}, spend.map((one) => h("tr", {}, h("td", {}, one.fleet), h("td", {}, one.sweep), kinds.map((k) => h("td", { class: "num", title: String(one[k] ?? 0) }, money(one[k] ?? 0))))))))];
 }

@@ -104,3 +104,9 @@ def test_what_is_printed_meanwhile_stands_above_and_nothing_is_lost(monkeypatch:
         elif piece.strip():
             left.append(piece)
     assert left == ["a line", "half and half", "to people", "unended", "table"]
+
+
+def test_last_cell_of_a_long_row_goes_on_below_itself() -> None:
+    rows = [("1", "lost"), ("2", "went on from step 50 of attempt 2")]
+    assert screen.columns(rows, room=27) == ["  1  lost", "  2  went on from step 50", "     of attempt 2"]
+    assert screen.columns(rows)[1] == "  2  went on from step 50 of attempt 2", "whole in a pipe"

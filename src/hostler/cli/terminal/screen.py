@@ -19,6 +19,7 @@ from hostler import env, terminal
 from hostler.terminal import own, sign
 
 GAP = "  "
+LEAST_CELL = 16  # columns that a broken text needs
 CUT = "…"
 UP_AND_ERASE = "\x1b[1A\x1b[2K"
 HIDE, SHOW = "\x1b[?25l", "\x1b[?25h"  # the cursor
@@ -230,11 +231,22 @@ def title(text: str) -> str:
     return paint(text, bold=True)
 
 
-def columns(table: Iterable[Sequence[str]], indent: str = "  ", gap: str = "  ") -> list[str]:
-    """Each row as one line, cells under each other."""
+def columns(table: Iterable[Sequence[str]], indent: str = "  ", gap: str = "  ", room: int = 0) -> list[str]:
+    """Each row as one line, cells under each other. `room`: where a line is longer, its last cell goes on
+    below itself."""
     rows = [list(cells) for cells in table]
     if not rows:
         return []
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    left = len(indent) + sum(widths[:-1]) + len(gap) * (len(widths) - 1)
+    if room - left > LEAST_CELL:
+        rows = [part for cells in rows for part in _hung(cells, room - left)]
     form = gap.join(f"{{:<{width}}}" for width in widths)
     return [(indent + form.format(*cells)).rstrip() for cells in rows]
+
+
+def _hung(cells: list[str], room: int) -> list[list[str]]:
+    if width(cells[-1]) <= room:
+        return [cells]
+    first, *more = wrapped(cells[-1], room, "")
+    return [[*cells[:-1], first], *([""] * (len(cells) - 1) + [line] for line in more)]

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import sys
+import textwrap
 import unicodedata
 from collections.abc import Callable, Container, Iterable, Sequence
 from types import TracebackType
@@ -78,6 +79,20 @@ def wrapped(text: str, room: int, indent: str) -> list[str]:
             shown.append("")
         shown[-1] = longer if width(longer) <= room else middle(longer, room)
     return shown
+
+
+def hanging(text: str, room: int, indent: str = "    ", first: int = 0) -> str:
+    """The text broken at its spaces, later lines indented; nothing of it is cut. `first`: columns that stand
+    before it."""
+    shown = textwrap.fill(
+        text,
+        room,
+        initial_indent=" " * first,
+        subsequent_indent=indent,
+        break_long_words=False,
+        break_on_hyphens=False,
+    )
+    return shown[first:]
 
 
 def fitted(wanted: Sequence[int], least: Sequence[int], room: int) -> list[int]:

@@ -37,9 +37,9 @@ function worker(one) {
     h("div", { class: "meters" },
       room.slots ? meter("slots", one.runs.length, room.slots, `${one.runs.length} of ${room.slots}`) : null,
       room.cpus ? meter("CPU", sum("cpu"), room.cpus, `${number(Number(sum("cpu").toFixed(1)))} of ${number(room.cpus)}`) : null,
-      room.memory ? meter("memory", sum("memory"), room.memory, `${bytes(sum("memory"))} of ${bytes(room.memory)}`) : null,
+      room.memory ? meter("memory", sum("memory"), room.memory, `${bytes(sum("memory"))} of ${bytes(room.memory)}`, { ends: true }) : null,
       room.gpus ? meter("GPU", gpu ? sum("gpu") / Math.max(1, one.runs.length) : 0, 100, gpu ? `${Math.round(sum("gpu") / Math.max(1, one.runs.length))} %` : "idle") : null,
-      room.gpus && room.gpu_memory ? meter("GPU memory", sum("gpu_memory"), room.gpu_memory, `${bytes(sum("gpu_memory"))} of ${bytes(room.gpu_memory)}`) : null),
+      room.gpus && room.gpu_memory ? meter("GPU memory", sum("gpu_memory"), room.gpu_memory, `${bytes(sum("gpu_memory"))} of ${bytes(room.gpu_memory)}`, { ends: true }) : null),
     one.runs.length ? h("ul", { class: "now" }, one.runs.map((run) => h("li", {}, h("a", { href: `#/run/${encodeURIComponent(run.id)}` }, run.name),
       typeof run.step === "number" ? h("span", { class: "muted" }, ` step ${number(run.step)}`) : null)))
       : h("p", { class: "muted" }, "waits for a run"),

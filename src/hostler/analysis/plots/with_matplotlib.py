@@ -252,7 +252,8 @@ def _points(figure: Any, axes: Any, mark: Points, chart: Chart) -> None:
         s=(mark.size * 0.55) ** 2,
         alpha=mark.opacity,
         label=label,
-        linewidths=0,
+        linewidths=0.5 if over_heat else 0,
+        edgecolors="#ffffff" if over_heat else "none",  # seen on any ground
         clip_on=not over_heat,  # a run at the edge of what is known is a whole point
         zorder=3,
         **coloured,

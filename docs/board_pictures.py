@@ -19,7 +19,7 @@ class View:
     ready: str  # a text that is there once it is drawn
     select: tuple[int, ...] = ()  # rows of the grid's table that are selected before
     widths: tuple[int, ...] = (1280,)
-    tall: int = 0  # pixels; 0: as a screen of that width
+    tall: int = 0  # pixels of the wide picture; 0: as a screen
 
     @property
     def file(self) -> str:
@@ -44,7 +44,8 @@ VIEWS = (
     View("errors", "#/errors", "FloatingPointError"),
     View("run", "#/run/{gang}", "Attempts"),
 )
-WORKERS = View("workers", "#/workers", "MB of", tall=420)  # while something runs and has been measured
+# While something runs and has been measured.
+WORKERS = View("workers", "#/workers", "MB of", widths=(1280, 390), tall=640)
 HEIGHTS = {1280: 800, 390: 844}
 THEMES = ("light", "dark")
 
@@ -61,7 +62,9 @@ def photograph(folder: Path, views: Sequence[View], out: Path) -> None:
 
 
 def _show(browser: Any, address: str, view: View, theme: str, width: int, out: Path) -> None:
-    size = {"width": width, "height": view.tall or HEIGHTS[width]}
+    size = {"width": width, "height": HEIGHTS[width]}
+    if view.tall and width > 600:
+        size["height"] = view.tall
     context = browser.new_context(viewport=size, color_scheme=theme)
     page = context.new_page()
     page.goto(address)

@@ -172,9 +172,9 @@ def _gallery(folder: Path, out: Path, words: Sequence[str]) -> None:
 
 
 def _busy(folder: Path, out: Path) -> None:
-    """Two long runs, until their worker has been photographed with what it uses."""
+    """Two long runs on a fleet with a price, until their worker has been photographed with what it uses."""
     shutil.copytree(DOCS / "gallery", folder)
-    _hostler(folder, "sweep", "-y", "busy.yaml")
+    _hostler(folder, "sweep", "-y", "--on", "desk", "busy.yaml")
     try:
         photograph(folder, [WORKERS], out)
     finally:

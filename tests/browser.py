@@ -17,6 +17,22 @@ from typing import Any
 import servers
 
 AXE = "axe-core@4.10.3"
+# Controls in sight; those that a table or a list moves to by its own keys have no place in the order of Tab.
+CONTROLS = """() => [...document.querySelectorAll('a[href], button, input, select, summary, [tabindex]')]
+  .filter(one => one.tabIndex >= 0 && !one.disabled && one.checkVisibility() && !one.closest('.skip'))
+  .map((one, n) => { one.dataset.control = n;
+    return (one.getAttribute('aria-label') || one.innerText || one.tagName).trim().slice(0, 60) })"""
+# The focused control, and whether one sees that it is: an outline of three times the page's contrast.
+FOCUSED = """() => {
+  const light = (colour) => {
+    const [r, g, b] = colour.match(/[\\d.]+/g).map((v) => ((v / 255 + 0.055) / 1.055) ** 2.4);
+    return 0.2126 * r + 0.7152 * g + 0.0722 * b + 0.05;
+  };
+  const one = document.activeElement, style = getComputedStyle(one);
+  const [a, b] = [style.outlineColor, getComputedStyle(document.body).backgroundColor].map(light);
+  const clear = style.outlineStyle !== 'none' && Math.max(a / b, b / a) >= 3;
+  const drawn = clear || style.outlineStyle === 'auto' || one.type === 'range';
+  return [one.dataset.control ?? null, drawn && one.checkVisibility({ opacityProperty: true })] }"""
 FLAGS = [
     "--no-sandbox",
     "--disable-gpu",
@@ -86,6 +102,19 @@ class Tab:
         found = self.page.evaluate("axe.run(document, {resultTypes: ['violations']})")["violations"]
         grave = [one for one in found if every or one["impact"] in ("serious", "critical")]
         return [f"{one['id']}: {[node['html'][:200] for node in one['nodes'][:3]]}" for one in grave]
+
+    def unreached(self) -> tuple[list[str], set[str]]:
+        """Controls in sight that Tab does not come to, and those whose focus nobody sees."""
+        controls = dict(enumerate(self.page.evaluate(CONTROLS)))
+        self.page.evaluate("document.activeElement.blur()")
+        unseen = set()
+        for _ in range(len(controls) + 5):
+            self.page.keyboard.press("Tab")
+            number, seen = self.page.evaluate(FOCUSED)
+            if number is not None:
+                name = controls.pop(int(number), "")
+                unseen |= set() if seen else {name}
+        return list(controls.values()), unseen
 
 
 TabAt = Callable[[str], Tab]  # opens nothing yet: the tab of a dashboard, by its address

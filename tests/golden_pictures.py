@@ -1,4 +1,5 @@
-"""Pages looked at on a screen, on a phone and on paper: do they fit, is axe content, do they look as before.
+"""Pages looked at on a screen, on a phone and on paper: do they fit, is axe content, does nothing move, do
+they look as before.
 
 Pictures are compared with golden ones within a tolerance: fonts and antialiasing differ a little.
 
@@ -25,6 +26,10 @@ LOOKS = [  # medium, size, theme; each of these once, and the rest in the long d
     ("paper", PAPER, "light"),
 ]
 WIDER = "document.documentElement.scrollWidth - document.documentElement.clientWidth"
+MOVING = """() => [...document.querySelectorAll("*")].filter((one) => {
+    const { transitionDuration: times, animationName: name } = getComputedStyle(one);
+    return times.split(", ").some((time) => time !== "0s") || name !== "none";
+}).map((one) => one.outerHTML.slice(0, 80))"""  # though the reader wants no motion
 SIZES = """() => new Promise((done) => {
     const look = () => {
         const boxes = [...document.querySelectorAll("svg, canvas, table, main")].map((one) => {
@@ -51,7 +56,7 @@ FAR, SHARE = 60, 0.012  # pixels that differ by more than so many levels, and th
 
 
 def tab_of(browser: Any, home: str, size: tuple[int, int], theme: str) -> Tab:
-    """A tab of that size in which nothing moves."""
+    """A tab of that size whose reader wants nothing to move."""
     tab = Tab(browser, home, color_scheme=theme, reduced_motion="reduce")
     tab.page.set_viewport_size({"width": size[0], "height": size[1]})
     return tab
@@ -64,6 +69,8 @@ def faults_of_page(tab: Tab, name: str, medium: str, theme: str, calm: str = "()
     _settle(tab)
     wider = tab.page.evaluate(WIDER)
     wrong = [f"{name} is {wider} pixels too wide"] if wider else []
+    if moving := tab.page.evaluate(MOVING):
+        wrong.append(f"{name}: {len(moving)} parts move, such as {moving[0]}")
     wrong += [] if medium == "paper" else [f"{name}: {fault}" for fault in tab.faults(every=True)]
     tab.page.evaluate(calm)
     if (medium, theme) != ("narrow", "dark"):

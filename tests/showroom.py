@@ -1,4 +1,5 @@
-"""A store with something for every page of the dashboard: a grid, a search with pruning, a run that survived.
+"""A store with something for every page of the dashboard: a grid, a search with pruning, a run that survived
+on machines that cost money.
 
 Times are fixed, so that pictures of it stay the same.
 """
@@ -18,6 +19,8 @@ from typing import Any
 
 from hostler.records import layout
 from hostler.records.body import encode
+from hostler.records.launch import launches
+from hostler.records.launch.launches import Generation, Stay
 from hostler.records.run import heartbeats, surroundings
 from hostler.records.series.metrics import MetricWriter, summary
 from hostler.records.series.points import Point
@@ -34,6 +37,7 @@ def showroom(folder: Path) -> Seen:
     seen = gallery(folder, lease=1e5)  # nobody falls silent while tests look
     _search(seen)
     _survivor(seen)
+    _launch(seen, NOW - 2400)
     for n, path in enumerate(sorted(folder.glob("sweeps/*/spec/*.json"))):
         os.utime(path, (NOW - 3600 * n - 60,) * 2)
     return seen
@@ -115,12 +119,13 @@ def _survivor(seen: Seen) -> None:
     """A run of three attempts: lost, preempted, done; with a picture, a text and what it used."""
     job = seen.submit("survivor", [{"lr": 0.003, "epochs": 90, "model": "resnet18"}])
     run, begun = job.run_id(0), NOW - 2400
-    seen.claim(job, 0, host="spot-1", at=begun)
+    seen.claim(job, 0, session="s-1", host="spot-1", at=begun)
     after = {"why": "lost", "seconds": 400.0}
     seen.entry(
         job, 0, 2, {"kind": "claim", "session": "s-2", "host": "spot-2", "at": begun + 480, "after": after}
     )
     left = {"kind": "release", "then": "queued", "why": "preempted", "seconds": 700.0, "step": 50}
+    left["phases"] = {"prepare": 70.0, "save": 30.0}
     seen.entry(job, 0, 3, {**left, "at": begun + 1180})
     seen.entry(
         job, 0, 4, {"kind": "claim", "session": "s-3", "host": "spot-1", "at": begun + 1300, "after": None}
@@ -135,6 +140,7 @@ def _survivor(seen: Seen) -> None:
     ]  # fmt: skip
     MetricWriter(seen.store, run, 4).write(points)
     end = {"kind": "end", "attempt": 4, "state": "done", "host": "spot-1", "attempts": 3, "started": begun}
+    end |= {"restored": "2-50", "phases": {"prepare": 60.0, "save": 20.0, "from": begun + 1150}}
     end |= {"seconds": 800.0, "total": 1900.0, "step": 90, "metrics": summary(points), "at": begun + 2100}
     seen.entry(job, 0, 5, {**end, "cost": 1.37})
     seen.log(job, 0, "".join(f"epoch {n} of 90: loss {2.3 * math.exp(-n / 20):.4f}\n" for n in range(1, 91)))
@@ -144,6 +150,18 @@ def _survivor(seen: Seen) -> None:
         seen.store.put(layout.output_file(run, 4, n), data)
         rows.append({"name": name, "size": len(data), "sha256": hashlib.sha256(data).hexdigest(), "n": n})
     seen.store.put(layout.output_commit(run, 4), encode({"run": run, "files": rows}))
+
+
+def _launch(seen: Seen, begun: float) -> None:
+    """Three machines of the survivor: each boots, trains, and waits a little before it goes."""
+    one = Generation("spot", 1, "t", 3, 2.4, begun - 90, None, ("survivor",), counted=True)
+    launches.begin(seen.store, one)
+    launches.close(seen.store, "spot", 1)
+    for session, came, left in (("s-1", -60, 400), ("s-2", 400, 1230), ("s-3", 1250, 2160)):
+        lasted = float(left - came)
+        stay = Stay(session, lasted - 20, over=True, final=True, machine=f"spot-{session}", age=lasted)
+        launches.note(seen.store, "spot", 1, stay)
+        os.utime(seen.folder / layout.fleet_worker("spot", 1, session), (begun + left,) * 2)
 
 
 def picture(side: int = 160) -> bytes:

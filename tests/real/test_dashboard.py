@@ -14,6 +14,7 @@ import pytest
 from board_server import board, names, workers_of
 from browser import Tab, TabAt
 from cli_world import World, eventually
+from golden_pictures import NARROW, WIDE, WIDER
 from hostler.records.run import control
 from hostler.records.run.log import RunKey
 from hostler.records.series import segments
@@ -230,6 +231,13 @@ def test_axe_finds_no_serious_fault(browser: Any, address: str, seen: Seen, them
     tab.context.close()
 
 
+def assert_fits(tab: Tab) -> None:
+    """Axe finds nothing and nothing is too wide, on a screen and on a phone."""
+    for width, height in (WIDE, NARROW):
+        tab.page.set_viewport_size({"width": width, "height": height})
+        assert (tab.faults(every=True), tab.page.evaluate(WIDER)) == ([], 0), width
+
+
 def seen_run(seen: Seen) -> str:
     from hostler.records.sweep import sweeps
 
@@ -263,7 +271,7 @@ def test_page_without_token_says_what_to_do_and_takes_it(browser: Any, seen: See
         tab.page.goto(f"{plain}#/sweep/cifar-grid")
         tab.page.get_by_text("Open the link that hostler ui printed, or paste the token.").wait_for()
         assert not any("/api/" in one for one in answered)
-        assert tab.faults() == []
+        assert_fits(tab)
         tab.page.get_by_label("Token").fill(token)
         tab.page.get_by_role("button", name="Open").click()
         tab.page.get_by_text("36 of 36 runs").wait_for()
@@ -334,6 +342,7 @@ def test_an_empty_store_says_how_to_begin(tab_at: TabAt, tmp_path: Path) -> None
         tab = tab_at(url)
         tab.page.goto(url)
         tab.page.get_by_text("Nothing has been submitted").wait_for()
+        assert_fits(tab)
         tab.check()
 
 

@@ -78,6 +78,21 @@ def picture(tab: Tab) -> bytes:
     return bytes(tab.page.locator(".panel canvas").first.screenshot())
 
 
+def test_curve_has_as_many_points_as_asked_and_keeps_its_peak(tab: Tab, address: str) -> None:
+    see(tab, address, "?runs=3", "1 curve,")
+    drawn = tab.page.evaluate(
+        """async () => { const { Series } = await import('/static/plots/series.js');
+          const x = [...Array(10000).keys()], y = x.map((n) => (n === 7777 ? 9 : n % 7 / 7));
+          const series = new Series(x, y), plain = { at: (v) => v };
+          const count = (most) => { let n = 0, top = 0;
+            const go = (_, v) => { n++; top = Math.max(top, v); };
+            series.trace({ moveTo: go, lineTo: go }, plain, plain, 0, 9999, most);
+            return [n, top]; };
+          return [40, 120, 250, 1000, 3000].map((most) => [most, ...count(most)]) }"""
+    )
+    assert all(most / 2 <= count <= most + 4 and top == 9 for most, count, top in drawn), drawn
+
+
 def test_smoothing_draws_the_mean_and_the_raw_curve_faint(tab: Tab, address: str) -> None:
     see(tab, address, "?runs=3", "1 curve,")
     rough = len(tab.page.evaluate(COLOURS))

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from board_server import board, names
-from browser import Tab, TabAt
+from browser import CONTROLS, Tab, TabAt
 from hostler.records.run import control
 from hostler.records.run.log import RunKey
 from seen_world import Seen
@@ -25,13 +25,6 @@ PAGES = {  # name → its address and words that stand there
     "workers": ("#/workers", "4 workers on 4 machines"),
     "run": ("#/run/{survivor}", "epoch 90 of 90"),
 }
-# Controls in sight; those that a table or a list moves to by its own keys have no place in the order of Tab.
-CONTROLS = """() => [...document.querySelectorAll('a[href], button, input, select, summary, [tabindex]')]
-  .filter(one => one.tabIndex >= 0 && !one.disabled && one.checkVisibility() && !one.closest('.skip'))
-  .map((one, n) => { one.dataset.control = n;
-    return (one.getAttribute('aria-label') || one.innerText || one.tagName).trim().slice(0, 60) })"""
-FOCUSED = """() => { const one = document.activeElement, style = getComputedStyle(one);
-  return [one.dataset.control ?? null, style.outlineStyle !== 'none' || one.type === 'range'] }"""
 
 
 @pytest.fixture(scope="module")
@@ -70,17 +63,22 @@ def test_every_control_is_reached_by_tab_and_seen(tab: Tab, seen: Seen, page: st
     place, words = PAGES[page]
     tab.go(place.format(survivor=job_of(seen, "survivor").run_id(0)), words)
     tab.page.wait_for_timeout(500)
-    controls = dict(enumerate(tab.page.evaluate(CONTROLS)))
-    assert len(controls) > 5
-    tab.page.evaluate("document.activeElement.blur()")
-    unseen = set()
-    for _ in range(len(controls) + 5):
-        press(tab, "Tab")
-        number, outlined = tab.page.evaluate(FOCUSED)
-        if number is not None:
-            name = controls.pop(int(number), "")
-            unseen |= set() if outlined else {name}
-    assert (list(controls.values()), unseen) == ([], set())
+    assert tab.page.evaluate(f"({CONTROLS})().length") > 5
+    assert tab.unreached() == ([], set())
+
+
+def test_token_page_is_worked_by_keys(tab_at: TabAt, seen: Seen) -> None:
+    with board(seen.url) as url:
+        plain, token = url.split("#token=")
+        tab = tab_at(url)
+        tab.page.goto(f"{plain}#/errors")
+        tab.page.get_by_text("or paste the token").wait_for()
+        assert tab.unreached() == ([], set())
+        tab_to(tab, "Token")
+        tab.page.keyboard.type(token)
+        press(tab, "Enter")
+        tab.page.get_by_text("CUDA out of memory").first.wait_for()
+        tab.check()
 
 
 def test_sweep_and_a_tab_of_it_are_opened_by_enter(tab: Tab) -> None:

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from browser import Tab
+from golden_pictures import NARROW, WIDER
 from hostler.records.launch import launches
 from hostler.records.launch.launches import Generation, Stay
 from seen_world import Seen
@@ -38,4 +39,16 @@ def test_workers_page_shows_what_money_was_for(tab: Tab, address: str) -> None:
         "training", "booting", "saving", "repeated work", "idle", "tail",
     ]  # fmt: skip
     widths = tab.page.locator(".purpose .progress span").evaluate_all("all => all.map(o => o.clientWidth)")
-    assert min(widths) > 0 and tab.faults() == []
+    assert min(widths) > 0 and tab.faults(every=True) == []
+
+
+def test_bar_of_purposes_fits_a_phone_and_keeps_its_colours_on_paper(tab: Tab, address: str) -> None:
+    tab.page.set_viewport_size({"width": NARROW[0], "height": NARROW[1]})
+    tab.page.goto(address)
+    tab.go("#/workers", "Cost by purpose")
+    assert tab.page.evaluate(WIDER) == 0 and tab.faults(every=True) == []
+    line, words = (tab.page.locator(f".purpose .{part}").bounding_box() for part in ("progress", "words"))
+    assert line["width"] > 250 and words["y"] + words["height"] <= line["y"], "one above the other"
+    tab.page.emulate_media(media="print")
+    inks = "all => all.map(one => getComputedStyle(one).printColorAdjust)"
+    assert set(tab.page.locator(".purpose .progress span, .purposes .key i").evaluate_all(inks)) == {"exact"}

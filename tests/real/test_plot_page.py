@@ -45,6 +45,8 @@ def test_every_plot_fits_is_axe_clean_and_looks_as_before(
         if medium == "narrow":
             assert tab.page.evaluate(CUT) == [], kind
         wrong += faults_of_page(tab, f"plot-{kind}", medium, theme)
+        if medium == "wide" and (missed := tab.unreached()) != ([], set()):
+            wrong.append(f"{kind}: by Tab not reached, and not seen: {missed}")
     assert wrong == []
     tab.check()
     tab.context.close()

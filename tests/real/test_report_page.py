@@ -146,6 +146,13 @@ def test_page_fits_is_axe_clean_and_looks_as_before(
     tab.context.close()
 
 
+def test_every_control_of_the_report_is_reached_by_tab(dark: Tab) -> None:
+    names = dark.page.locator("#plot-0 .modebar-btn").evaluate_all("all => all.map(one => one.ariaLabel)")
+    assert {"Pan", "Zoom in", "Reset axes"} <= set(names) and not any("hare" in name for name in names)
+    assert dark.unreached() == ([], set())
+    dark.check()
+
+
 def test_taking_its_picture_leaves_the_page_as_wide_as_it_was(light: Tab) -> None:
     light.page.evaluate("window.widths = []; addEventListener('resize', () => widths.push(innerWidth))")
     picture(light)  # a page that hears of another width draws its plots anew while it is looked at

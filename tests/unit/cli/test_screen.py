@@ -104,3 +104,16 @@ def test_what_is_printed_meanwhile_stands_above_and_nothing_is_lost(monkeypatch:
         elif piece.strip():
             left.append(piece)
     assert left == ["a line", "half and half", "to people", "unended", "table"]
+
+
+def test_last_cell_of_a_long_row_goes_on_below_itself() -> None:
+    rows = [("1", "lost"), ("2", "went on from step 50 of attempt 2")]
+    assert screen.columns(rows, room=27) == ["  1  lost", "  2  went on from step 50", "     of attempt 2"]
+    assert screen.columns(rows)[1] == "  2  went on from step 50 of attempt 2", "whole in a pipe"
+
+
+def test_long_message_hangs_and_loses_nothing() -> None:
+    text = "  broken/1 failed: no such file: /data/of/a/very/long/path/indeed"
+    shown = screen.hanging(text, 24)
+    assert shown == "  broken/1 failed: no\n    such file:\n    /data/of/a/very/long/path/indeed"
+    assert screen.hanging("weights are odd", 20, first=10) == "weights\n    are odd"

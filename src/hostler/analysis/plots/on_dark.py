@@ -7,18 +7,25 @@ from __future__ import annotations
 
 ENOUGH = 4.5  # contrast, as WCAG counts it
 STEP = 0.05  # of white in each mixture that is tried
+DARK = 0.2  # luminance of a ground, at most
+FAINT, DIM = 0.5, 0.6  # marks of less opacity stay behind others: by this factor on a dark ground
 INK, PAPER = "#14181a", "#ffffff"
 
 
 def legible(colour: str, ground: str) -> str:
     """The colour; on a dark ground mixed with as much white as it needs to stand out."""
-    if luminance(ground) > 0.2:
+    if luminance(ground) > DARK:
         return colour
     for n in range(round(1 / STEP)):
         mixed = _mixed(colour, n * STEP)
         if contrast(mixed, ground) >= ENOUGH:
             return mixed
     return PAPER
+
+
+def veil(opacity: float, ground: str) -> float:
+    """The opacity; less for faint marks on a dark ground, where light lines come to the front."""
+    return opacity * DIM if opacity < FAINT and luminance(ground) <= DARK else opacity
 
 
 def writing(ground: str) -> str:

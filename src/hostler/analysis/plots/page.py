@@ -23,6 +23,7 @@ from hostler.analysis.plots.chart import Chart
 CONFIG = {
     "displaylogo": False,
     "responsive": True,
+    "showSendToCloud": False,  # plotly's own button to upload a chart to its makers
     "modeBarButtonsToRemove": ["lasso2d", "select2d", "autoScale2d"],
 }
 

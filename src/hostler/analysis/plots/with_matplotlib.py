@@ -27,7 +27,7 @@ from hostler.analysis.plots.chart import (
     is_drawable,
 )
 from hostler.analysis.plots.label_fit import Ruler, middle, settle, tick_formatter
-from hostler.analysis.plots.on_dark import legible, writing
+from hostler.analysis.plots.on_dark import legible, veil, writing
 from hostler.analysis.plots.styles import letters_said, styled
 
 SCREEN_DPI = 160  # in a notebook
@@ -224,7 +224,7 @@ def _mark(figure: Any, axes: Any, mark: Mark, chart: Chart, left: dict[str, floa
             _plain(mark.y),
             color=_ink(mark.colour),
             linewidth=mark.width * 0.62,
-            alpha=mark.opacity,
+            alpha=veil(mark.opacity, _ground()),
             label=shown,
             drawstyle=style,
         )
@@ -252,7 +252,9 @@ def _points(figure: Any, axes: Any, mark: Points, chart: Chart) -> None:
         s=(mark.size * 0.55) ** 2,
         alpha=mark.opacity,
         label=label,
-        linewidths=0,
+        linewidths=0.5 if over_heat else 0,
+        edgecolors="#ffffff" if over_heat else "none",  # seen on any ground
+        clip_on=not over_heat,  # a run at the edge of what is known is a whole point
         zorder=3,
         **coloured,
     )
@@ -335,10 +337,14 @@ def _ramp(colours: Sequence[str] = RAMP) -> Any:
 
 def _ink(colour: str) -> str:
     """A colour of ours as it is seen on the ground of the style that holds now."""
+    return legible(colour, _ground())
+
+
+def _ground() -> str:
     from matplotlib import rcParams
     from matplotlib.colors import to_hex
 
-    return legible(colour, to_hex(rcParams["axes.facecolor"]))
+    return str(to_hex(rcParams["axes.facecolor"]))
 
 
 def _quiet() -> str:

@@ -197,9 +197,11 @@ def _points(mark: Points, chart: Chart) -> dict[str, Any]:
             "colorscale": RAMP,
             "colorbar": {"title": {"text": words(chart.scale)}, "thickness": 12},
         }
+    over_heat = any(isinstance(one, Heat) for panel in chart.panels for one in panel.marks)
     return {
         "type": "scatter",
         "mode": "markers",
+        **({"cliponaxis": False} if over_heat else {}),
         "x": _short_numbers(mark.x, 10),
         "y": _short_numbers(mark.y, 10),
         "name": words(mark.name),

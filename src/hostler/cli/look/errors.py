@@ -9,7 +9,8 @@ import click
 
 from hostler.cli import here
 from hostler.cli.terminal import missing_file, named_rows, output
-from hostler.cli.terminal.screen import paint, title
+from hostler.cli.terminal.screen import hanging, paint, size, title, width
+from hostler.cli.terminal.table import WIDEST, is_terminal
 from hostler.records.rows import Row, rows
 from hostler.records.sweep.error_groups import ErrorGroup, Failed, failed, groups
 from hostler.spec.units import counted
@@ -46,7 +47,9 @@ def _rows(store: Store, names: tuple[str, ...]) -> list[Row]:
 
 def _lines(group: ErrorGroup, *, verbose: bool) -> Iterator[str]:
     count = f"{group.count} × " if group.count > 1 else ""
-    yield f"{title(count + paint(group.kind, 'red'))}  {group.message}"
+    room = size().columns if is_terminal() else WIDEST
+    message = hanging(group.message, room, first=width(count + group.kind) + 2)
+    yield f"{title(count + paint(group.kind, 'red'))}  {message}"
     shown = group.runs if verbose else group.runs[:RUNS]
     more = len(group.runs) - len(shown)
     yield f"  runs   {', '.join(shown)}" + (f" and {more} more (-v shows all)" if more else "")

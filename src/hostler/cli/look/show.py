@@ -12,8 +12,8 @@ import click
 
 from hostler.cli import here
 from hostler.cli.terminal import missing_file, output
-from hostler.cli.terminal.screen import columns, paint, state, title
-from hostler.cli.terminal.table import state_text, with_others
+from hostler.cli.terminal.screen import columns, paint, size, state, title
+from hostler.cli.terminal.table import is_terminal, state_text, with_others
 from hostler.records.run import resolve, run_details
 from hostler.records.run.history import Event, Try
 from hostler.records.run.run_details import Dossier
@@ -88,7 +88,7 @@ def _lines(found: Dossier, held: str = "") -> Iterator[str]:
         names = ", ".join(found.recognised)
         yield f"  metrics read from the output: {names} (turn off: metrics: none)"
     yield from _section("result", [(k, output.value_text(v)) for k, v in (found.result or {}).items()])
-    yield from _section("attempts", _attempts(found))
+    yield from _section("attempts", _attempts(found), size().columns if is_terminal() else 0)
     yield from _section("checkpoints", _checkpoints(found))
     yield from _section("outputs", _outputs(found))
     yield from (paint(line, "red") for line in found.unkept)
@@ -100,10 +100,10 @@ def _lines(found: Dossier, held: str = "") -> Iterator[str]:
     yield from [f"  → {held}"] if held else []
 
 
-def _section(name: str, table: list[tuple[str, ...]]) -> Iterator[str]:
+def _section(name: str, table: list[tuple[str, ...]], room: int = 0) -> Iterator[str]:
     if table:
         yield title(name)
-        yield from columns(table)
+        yield from columns(table, room=room)
 
 
 def _head(found: Dossier) -> list[tuple[str, str]]:

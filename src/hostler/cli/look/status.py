@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import sys
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from types import MappingProxyType
@@ -13,10 +14,10 @@ import click
 from hostler import settings
 from hostler.cli import here
 from hostler.cli.look import sweep_lines
-from hostler.cli.terminal import output, run_columns
+from hostler.cli.terminal import output, run_columns, screen
 from hostler.cli.terminal.run_columns import ALL
 from hostler.cli.terminal.screen import paint
-from hostler.cli.terminal.table import need_a_worker, print_table, watch_table
+from hostler.cli.terminal.table import WIDEST, need_a_worker, print_table, watch_table
 from hostler.errors import DamagedError, MissingError, NewerFormatError
 from hostler.records.launch import costs, launches
 from hostler.records.rows import Row, rows
@@ -104,8 +105,11 @@ def command(
 def _print_troubles(store: Store, found: list[Row], lines: Sequence[Summary]) -> None:
     for line in (*_died(store, found), *_capped(store, found, {summary.name for summary in lines})):
         click.echo(f"  → {line}", err=True)
+    room = screen.size().columns if sys.stderr.isatty() else WIDEST
     for line in (*_failures(found), *filter(None, [output.nan_line(found)])):
-        click.echo(f"  {line}", err=True)
+        shown = f"  {line}"
+        is_command = line.startswith("→")  # to be copied: stays one line
+        click.echo(shown if is_command else screen.hanging(shown, room), err=True)
 
 
 def attention(found: Sequence[Row], lines: Sequence[Summary], *, waiting: bool) -> str:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import sys
+import textwrap
 import unicodedata
 from collections.abc import Callable, Container, Iterable, Sequence
 from types import TracebackType
@@ -19,6 +20,7 @@ from hostler import env, terminal
 from hostler.terminal import own, sign
 
 GAP = "  "
+LEAST_CELL = 16  # columns that a broken text needs
 CUT = "…"
 UP_AND_ERASE = "\x1b[1A\x1b[2K"
 HIDE, SHOW = "\x1b[?25l", "\x1b[?25h"  # the cursor
@@ -77,6 +79,20 @@ def wrapped(text: str, room: int, indent: str) -> list[str]:
             shown.append("")
         shown[-1] = longer if width(longer) <= room else middle(longer, room)
     return shown
+
+
+def hanging(text: str, room: int, indent: str = "    ", first: int = 0) -> str:
+    """The text broken at its spaces, later lines indented; nothing of it is cut. `first`: columns that stand
+    before it."""
+    shown = textwrap.fill(
+        text,
+        room,
+        initial_indent=" " * first,
+        subsequent_indent=indent,
+        break_long_words=False,
+        break_on_hyphens=False,
+    )
+    return shown[first:]
 
 
 def fitted(wanted: Sequence[int], least: Sequence[int], room: int) -> list[int]:
@@ -230,11 +246,22 @@ def title(text: str) -> str:
     return paint(text, bold=True)
 
 
-def columns(table: Iterable[Sequence[str]], indent: str = "  ", gap: str = "  ") -> list[str]:
-    """Each row as one line, cells under each other."""
+def columns(table: Iterable[Sequence[str]], indent: str = "  ", gap: str = "  ", room: int = 0) -> list[str]:
+    """Each row as one line, cells under each other. `room`: where a line is longer, its last cell goes on
+    below itself."""
     rows = [list(cells) for cells in table]
     if not rows:
         return []
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    left = len(indent) + sum(widths[:-1]) + len(gap) * (len(widths) - 1)
+    if room - left > LEAST_CELL:
+        rows = [part for cells in rows for part in _hung(cells, room - left)]
     form = gap.join(f"{{:<{width}}}" for width in widths)
     return [(indent + form.format(*cells)).rstrip() for cells in rows]
+
+
+def _hung(cells: list[str], room: int) -> list[list[str]]:
+    if width(cells[-1]) <= room:
+        return [cells]
+    first, *more = wrapped(cells[-1], room, "")
+    return [[*cells[:-1], first], *([""] * (len(cells) - 1) + [line] for line in more)]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from hostler.analysis.plots.chart import PALETTE, STATES
-from hostler.analysis.plots.on_dark import contrast, legible, writing
+from hostler.analysis.plots.on_dark import contrast, legible, veil, writing
 
 DARK, LIGHT = "#14181a", "#ffffff"
 
@@ -21,3 +21,9 @@ def test_numbers_in_bars_are_black_or_white_by_contrast() -> None:
     assert (writing("#b59a2b"), writing("#c23b32")) == ("#14181a", "#ffffff")
     for colour in STATES.values():
         assert contrast(writing(colour), colour) >= 4.2, colour
+
+
+def test_faint_marks_stay_behind_on_a_dark_ground() -> None:
+    assert veil(0.4, "#14181a") < 0.3
+    assert veil(0.4, "#ffffff") == 0.4
+    assert veil(0.85, "#14181a") == 0.85

@@ -18,7 +18,7 @@ const RIGHT = 14, TOP = 10, BOTTOM = 42;
 const MANY = 30; // curves from which on they are thin
 const REST = 140; // ms without a movement, after which everything is drawn
 const SLOW = 19; // ms between two frames that are too many
-const LEAST = 8_000, ALL = 200_000; // points of a frame while it moves
+const LEAST = 8_000, ALL = 50_000; // points of a frame while it moves: more cost a machine without a graphics card most of a 60th of a second
 
 export class Chart {
   // open(id): a click on a curve; zoomed(zoom): another part is looked at; near(key): what one points at.
@@ -117,9 +117,9 @@ export class Chart {
     const { clientWidth: width, clientHeight: height } = this.canvas;
     if (!width) return;
     if (this.moving) this.adapt();
-    const ratio = window.devicePixelRatio || 1;
+    const ratio = window.devicePixelRatio || 1, tone = tones(this.canvas);
     Object.assign(this, this.axes(width, height));
-    this.back.replaceChildren(...this.framed(width, tones(this.canvas)));
+    this.back.replaceChildren(...this.framed(width, tone));
     const [wide, high] = [Math.round(width * ratio), Math.round(height * ratio)];
     if (this.canvas.width !== wide || this.canvas.height !== high) Object.assign(this.canvas, { width: wide, height: high });
     const ink = this.canvas.getContext("2d");
@@ -129,7 +129,7 @@ export class Chart {
     ink.beginPath();
     ink.rect(this.box.left, 0, this.box.right - this.box.left + 1, this.box.bottom + 1);
     ink.clip();
-    this.curves(ink, width, ratio);
+    this.curves(ink, width, ratio, tone);
     ink.restore();
     this.mark();
   }
@@ -141,25 +141,25 @@ export class Chart {
   }
 
   // Bands first, then what is faint, then the curves; the one that matters is the last of them.
-  curves(ink, width, ratio) {
+  curves(ink, width, ratio, tone) {
     const many = this.lines.length > MANY, hair = 1 / ratio;
     const most = this.moving ? Math.max(24, this.budget / Math.max(1, this.lines.length)) : Math.max(400, width * 2);
     const [low, high] = [this.sx.low, this.sx.high];
-    const stroke = (series, tone, alpha, thick) => {
-      ink.strokeStyle = tone;
+    const stroke = (series, colour, alpha, thick) => {
+      ink.strokeStyle = colour;
       ink.globalAlpha = alpha;
       ink.lineWidth = thick;
       ink.beginPath();
       const count = series.trace(ink, this.sx, this.sy, low, high, most);
       ink.stroke();
-      if (count === 1 || series.x.length === 1) this.dot(ink, series, tone);
+      if (count === 1 || series.x.length === 1) this.dot(ink, series, colour);
     };
     ink.lineJoin = "round";
     for (const line of this.lines) if (line.band) this.fill(ink, line);
     for (const line of this.lines) for (const one of line.members ?? []) stroke(one, line.colour, 0.3, hair);
     if (!this.moving || this.lines.length < MANY) for (const line of this.lines) if (line.faint) stroke(line.faint, line.colour, 0.28, hair);
     for (const line of this.lines) {
-      if (line.strong) stroke(line.series, tones(this.canvas).card, 0.9, 5);
+      if (line.strong) stroke(line.series, tone.card, 0.9, 5);
       stroke(line.series, line.colour, many && !line.strong ? 0.75 : 1, line.strong ? 2.8 : many || (this.moving && this.lines.length > 8) ? hair : 1.7);
     }
   }

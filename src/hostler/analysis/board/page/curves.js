@@ -105,10 +105,12 @@ class CurvesPage {
 
   // Keeps the address in step with the view.
   note() {
-    const selected = this.data.rows.filter((row) => this.kept.selected.has(row.id)).map((row) => row.index);
-    const words = write(this.view, { runs: selected, filter: this.kept.filter, states: [...this.kept.states] });
     clearTimeout(this.noting);
-    this.noting = setTimeout(() => { if (!this.link && location.hash.split("?")[0] === this.hash) history.replaceState(null, "", `${this.hash}?${words}`); }, 150);
+    this.noting = setTimeout(() => {
+      if (this.link || location.hash.split("?")[0] !== this.hash) return;
+      const selected = this.data.rows.filter((row) => this.kept.selected.has(row.id)).map((row) => row.index);
+      history.replaceState(null, "", `${this.hash}?${write(this.view, { runs: selected, filter: this.kept.filter, states: [...this.kept.states] })}`);
+    }, 150);
     this.by.element.hidden = Boolean(this.kept.single);
     this.band.element.hidden = !this.view.by.length;
   }

@@ -31,8 +31,12 @@ async function route() {
     view = made;
     if (missed) view?.changed?.(missed);
   } catch (error) {
-    if (ticket === visit && !(error instanceof Locked)) show(main, h("div", { class: "empty" }, error.message, h("p", {}, h("a", { href: "#/" }, "All sweeps"))));
+    if (ticket === visit && !(error instanceof Locked)) show(main, unshown(error, h("p", {}, h("a", { href: "#/" }, "All sweeps"))));
   }
+}
+
+function unshown(error, ...more) {
+  return h("div", { class: "empty" }, h("h1", {}, "This page cannot be shown"), h("p", {}, error.message), more);
 }
 
 // What stands in the address; as it is where nobody could have written it.
@@ -81,7 +85,7 @@ function unlock() {
     keep(box.value.trim().replace(/^.*#token=/, ""));
     location.reload();
   };
-  show(main, h("form", { class: "empty", onsubmit: use }, h("p", {}, "Open the link that ", h("code", {}, "hostler ui"), " printed, or paste the token."),
+  show(main, h("form", { class: "empty", onsubmit: use }, h("h1", {}, "This dashboard is locked"), h("p", {}, "Open the link that ", h("code", {}, "hostler ui"), " printed, or paste the token."),
     h("div", { class: "bar" }, box, h("button", { type: "submit", class: "strong" }, "Open"))));
 }
 
@@ -115,5 +119,5 @@ try {
   trouble();
   await route();
 } catch (error) {
-  if (!(error instanceof Locked)) show(main, h("div", { class: "empty" }, error.message));
+  if (!(error instanceof Locked)) show(main, unshown(error));
 }

@@ -68,12 +68,12 @@ export function spark(values, label, { width = 96, height = 24 } = {}) {
   return svg;
 }
 
-// How much of something is used: a bar with its words.
-export function meter(title, part, whole, words) {
+// How much of something is used: a bar with its words. `ends`: full is trouble, as of memory; full slots and GPUs are well used.
+export function meter(title, part, whole, words, { ends = false } = {}) {
   const share = whole > 0 ? Math.max(0, Math.min(1, part / whole)) : 0;
   const fill = h("span", {});
   fill.style.width = `${(share * 100).toFixed(1)}%`;
-  return h("div", { class: `meter${share > 0.92 ? " high" : ""}`, role: "img", "aria-label": `${title}: ${words}` },
+  return h("div", { class: `meter${ends && share > 0.92 ? " high" : ""}`, role: "img", "aria-label": `${title}: ${words}` },
     h("span", { class: "name" }, title), h("span", { class: "bar-of" }, fill), h("span", { class: "words" }, words));
 }
 

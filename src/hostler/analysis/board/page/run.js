@@ -87,7 +87,7 @@ async function drawSystem(place, run) {
   const names = Object.keys(SYSTEM).filter((name) => run.totals[name]);
   if (!names.length) { show(place, h("p", { class: "muted" }, "Nothing has been measured.")); return; }
   const found = await Promise.all(names.map((name) => get("curves", { id: run.id, metric: name, most: 120 }).catch(() => ({ curves: {} }))));
-  show(place, h("div", { class: "card scroll", tabindex: 0, role: "region", "aria-label": "System" }, h("table", { class: "plain" }, h("tbody", {}, names.map((name, n) => {
+  show(place, h("div", { class: "card scroll", tabindex: 0, role: "region", "aria-label": "System" }, h("table", { class: "plain system" }, h("tbody", {}, names.map((name, n) => {
     const [title, words] = SYSTEM[name], { last, max } = run.totals[name], curve = found[n].curves[run.id]?.y ?? [];
     return h("tr", {}, h("th", { scope: "row" }, title), h("td", {}, spark(curve, `${title} over time`, { width: 150 })), h("td", { class: "num" }, words(last)), h("td", { class: "num muted" }, `at most ${words(max)}`));
   })))));

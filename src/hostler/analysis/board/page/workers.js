@@ -37,9 +37,9 @@ function worker(one) {
     h("div", { class: "meters" },
       room.slots ? meter("slots", one.runs.length, room.slots, `${one.runs.length} of ${room.slots}`) : null,
       room.cpus ? meter("CPU", sum("cpu"), room.cpus, `${number(Number(sum("cpu").toFixed(1)))} of ${number(room.cpus)}`) : null,
-      room.memory ? meter("memory", sum("memory"), room.memory, `${bytes(sum("memory"))} of ${bytes(room.memory)}`) : null,
+      room.memory ? meter("memory", sum("memory"), room.memory, `${bytes(sum("memory"))} of ${bytes(room.memory)}`, { ends: true }) : null,
       room.gpus ? meter("GPU", gpu ? sum("gpu") / Math.max(1, one.runs.length) : 0, 100, gpu ? `${Math.round(sum("gpu") / Math.max(1, one.runs.length))} %` : "idle") : null,
-      room.gpus && room.gpu_memory ? meter("GPU memory", sum("gpu_memory"), room.gpu_memory, `${bytes(sum("gpu_memory"))} of ${bytes(room.gpu_memory)}`) : null),
+      room.gpus && room.gpu_memory ? meter("GPU memory", sum("gpu_memory"), room.gpu_memory, `${bytes(sum("gpu_memory"))} of ${bytes(room.gpu_memory)}`, { ends: true }) : null),
     one.runs.length ? h("ul", { class: "now" }, one.runs.map((run) => h("li", {}, h("a", { href: `#/run/${encodeURIComponent(run.id)}` }, run.name),
       typeof run.step === "number" ? h("span", { class: "muted" }, ` step ${number(run.step)}`) : null)))
       : h("p", { class: "muted" }, "waits for a run"),
@@ -48,8 +48,8 @@ function worker(one) {
 
 function spent(spend) {
   if (!spend.length) return null;
-  const kinds = [...new Set(spend.flatMap((one) => Object.keys(one)))].filter((k) => k !== "sweep" && k !== "fleet");
-  return [h("h2", {}, "Cost of fleets"), h("div", { class: "card scroll", tabindex: 0, role: "region", "aria-label": "Cost of fleets" }, h("table", { class: "plain" },
+  const kinds = [...new Set(spend.flatMap((one) => Object.keys(one)))].filter((k) => k === "spent" || spend.some((one) => Number(one[k]))); // no columns of zeros alone
+  return [h("h2", {}, "Cost of fleets"), h("div", { class: "card scroll", tabindex: 0, role: "region", "aria-label": "Cost of fleets" }, h("table", { class: "plain fleets" },
     h("thead", {}, h("tr", {}, ["Fleet", "Sweep", ...kinds].map((t, n) => h("th", { scope: "col", class: n > 1 ? "num" : null }, t)))),
     h("tbody", {}, spend.map((one) => h("tr", {}, h("td", {}, one.fleet), h("td", {}, one.sweep), kinds.map((k) => h("td", { class: "num", title: String(one[k] ?? 0) }, money(one[k] ?? 0))))))))];
 }

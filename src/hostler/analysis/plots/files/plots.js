@@ -22,6 +22,7 @@
   }
   function lit(trace, overHeat) {
     const made = { ...trace };
+    if (made.opacity < 0.5) made.opacity *= 0.6; // faint lines stay behind
     if (made.line && made.line.color) made.line = { ...made.line, color: legible(made.line.color) };
     if (made.marker && !overHeat) {
       made.marker = { ...made.marker, color: legible(made.marker.color) };

@@ -101,13 +101,20 @@ export class Parallel {
       const halo = { stroke: tone.card, "stroke-width": 3, "paint-order": "stroke" };
       return [
         svg("line", { x1: x, x2: x, y1: this.y(0, height), y2: this.y(1, height), stroke: tone.muted }),
-        label(cut(axis.title, Math.min(room - 8, 150), 8), { x, y: 18, "text-anchor": "middle", fill: tone.ink, "font-weight": 600 }, axis.title),
+        this.title(axis.title, x, room, width, tone),
         spaced(axis.marks(made, Math.max(3, height / 60))).map((mark) => [svg("line", { x1: x - 3, x2: x + 3, y1: mark.at, y2: mark.at, stroke: tone.muted }),
           label(cut(mark.text, n === this.axes.length - 1 ? RIGHT - 10 : room - 14), { x: x + 7, y: mark.at + 4, fill: tone.ink, ...halo }, mark.text)]),
         brush ? svg("rect", { class: "brush", x: x - 8, width: 16, y: this.y(brush[1], height), height: this.y(brush[0], height) - this.y(brush[1], height) }) : null,
         this.near && n === 0 ? this.ring(width, height) : null,
       ].flat(Infinity).filter(Boolean);
     });
+  }
+
+  // Above its axis; a long one at an end grows to the middle of the plot, not out of it.
+  title(whole, x, room, width, tone) {
+    const text = cut(whole, Math.max(Math.min(room - 8, 150), room * 0.66), 8), half = text.length * 4;
+    const [anchor, at] = x - half < 0 ? ["start", 1] : x + half > width ? ["end", width - 1] : ["middle", x];
+    return label(text, { x: at, y: 18, "text-anchor": anchor, fill: tone.ink, "font-weight": 600 }, whole);
   }
 
   ring(width, height) {

@@ -1,6 +1,6 @@
 // A curve of many points, drawn with as few as its place on the screen needs.
 //
-// Level k holds, of each stretch of 4^k points, where its lowest and its highest lie. What is drawn is always a real point, and no peak is lost.
+// Level k holds, of each stretch of 2^(k+1) points, where its lowest and its highest lie. What is drawn is always a real point, and no peak is lost.
 
 export class Series {
   constructor(x, y) {
@@ -38,7 +38,7 @@ export class Series {
     const begin = this.sorted ? Math.max(0, this.find(low) - 1) : 0;
     const end = this.sorted ? Math.min(x.length, this.find(high) + 2) : x.length;
     let k = 0;
-    while (this.sorted && (end - begin) > most * (k ? 2 * 4 ** (k - 1) : 1) && k < 12) k++;
+    while (this.sorted && (end - begin) > most * 2 ** k && k < 24) k++;
     const [ax, ay] = [sx.at, sy.at];
     const positive = sy.log, right = sx.log;
     let down = false, count = 0;
@@ -52,7 +52,7 @@ export class Series {
     };
     if (!k) for (let i = begin; i < end; i++) put(i);
     else {
-      const places = this.level(k), size = 4 ** k;
+      const places = this.level(k), size = 2 ** (k + 1);
       put(begin);
       for (let b = Math.floor(begin / size); b * size < end; b++) { put(places[2 * b]); put(places[2 * b + 1]); }
       put(end - 1);
@@ -61,14 +61,13 @@ export class Series {
   }
 }
 
-// Of each four stretches, where the lowest and the highest of their values are, in order; -1 where there is none.
+// Of each four points, or of each two stretches below, where the lowest and the highest of their values are, in order; -1 where there is none.
 function extremes(y, below, length) {
-  const stretches = below ? Math.ceil(below.length / 8) : Math.ceil(length / 4);
+  const stretches = Math.ceil((below ? below.length : length) / 4);
   const found = new Int32Array(stretches * 2);
   for (let b = 0; b < stretches; b++) {
     let low = -1, high = -1;
-    const width = below ? 8 : 4;
-    for (let j = b * width; j < (b + 1) * width; j++) {
+    for (let j = 4 * b; j < 4 * b + 4; j++) {
       const i = below ? (j < below.length ? below[j] : -1) : j < length ? j : -1;
       if (i < 0 || !(y[i] - y[i] === 0)) continue;
       if (low < 0 || y[i] < y[low]) low = i;

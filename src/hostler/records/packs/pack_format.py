@@ -33,6 +33,7 @@ from hostler.spec.names import is_part
 
 FORMAT = 1
 LARGEST = 128 << 20  # bytes of a chunk, packed or not
+DIGITS = 999_999  # of the number of an entry: keys in their order are entries in theirs
 ENTRIES = 200_000  # of the logs that a seal names, and 20 for each run: names of more are not made
 
 COLUMNS = ("runs", "heads", "ends", "whole", "pack", "start", "size")  # of a seal, as `Where` has them
@@ -200,15 +201,17 @@ def decode_seal(data: bytes, key: str, sweep: str, number: int, stamp: str) -> S
     unpacking = _Unpacking(data[_PREFIX.size :], key)
     record = parse(unpacking.text(), key)
     with taken_apart(key):
-        columns, submission = _checked_columns(record), str(record.get("submission") or "")
+        columns, submission = _checked_columns(record, sweep), str(record.get("submission") or "")
         return Seal(sweep, number, stamp, record["packs"], columns, submission)
 
 
-def _checked_columns(record: Mapping[str, Any]) -> dict[str, list[Any]]:
+def _checked_columns(record: Mapping[str, Any], sweep: str) -> dict[str, list[Any]]:
     columns = {name: record[name] for name in COLUMNS}
     names, runs = record["packs"], columns["runs"]
     if not all(map(is_part, names)) or not layout.are_runs(runs) or runs != sorted({*runs}):
         raise ValueError(names)
+    if {run[7:-6] for run in runs} - {f"-{sweep}-"}:
+        raise ValueError(runs)
     if {*map(type, columns.values()), *map(type, columns["ends"])} != {list} and runs:
         raise ValueError(runs)
     if {*map(len, columns.values())} != {len(runs)}:
@@ -220,10 +223,19 @@ def _checked_columns(record: Mapping[str, Any]) -> dict[str, list[Any]]:
         raise ValueError(names)
     if sum(columns["heads"]) > ENTRIES + 20 * len(runs) or max(columns["size"], default=0) > LARGEST:
         raise ValueError(len(runs))
+    if max(columns["heads"], default=0) > DIGITS or not all(
+        map(_are_ends, columns["ends"], columns["heads"])
+    ):
+        raise ValueError(runs)
     chunks = sorted(zip(columns["pack"], columns["start"], columns["size"], strict=True))
     if any(one[0] == two[0] and one[1] + one[2] > two[1] for one, two in pairwise(chunks)):
         raise ValueError("two runs in one place")
     return columns
+
+
+def _are_ends(numbers: list[int], head: int) -> bool:
+    """Whether they are numbers of log entries up to the newest, in order, each once."""
+    return not numbers or (numbers[0] > 0 and numbers[-1] <= head and numbers == sorted({*numbers}))
 
 
 class _Unpacking:

@@ -35,6 +35,7 @@ from hostler.records.packs.pack_format import (
     encode_chunk,
     encode_seal,
 )
+from hostler.records.packs.packed_store import PackedStore
 from hostler.records.rows import rows
 from hostler.records.run import control, run_details
 from hostler.records.series import metrics, packing, segments
@@ -87,9 +88,9 @@ def enemy(draw: st.DrawFn) -> dict[str, bytes]:
 
 
 def _read_all(changed: dict[str, bytes], folder: Path) -> None:
-    store = MemoryStore()
+    store = PackedStore(MemoryStore())
     for key, data in {**honest(), **changed}.items():
-        store.put(key, data)
+        store.inner.put(key, data)
     found = _tried(lambda: list(rows(store))) or []
     timing = settings.timing()
     terms = _tried(lambda: archive.terms(store))
@@ -116,12 +117,12 @@ def _read_all(changed: dict[str, bytes], folder: Path) -> None:
         _tried(ask)
 
 
-def _summed(store: MemoryStore, name: str, found: list[Any]) -> None:
+def _summed(store: PackedStore, name: str, found: list[Any]) -> None:
     job = sweeps.load(store, name)
     summary.ranked(job, [row for row in found if row.sweep == name])
 
 
-def _restored(store: MemoryStore, run: str, folder: Path) -> None:
+def _restored(store: PackedStore, run: str, folder: Path) -> None:
     """Restored inside, or refused."""
     with tempfile.TemporaryDirectory(dir=folder) as place:
         target = Path(place) / "deep" / "target"
@@ -247,9 +248,9 @@ def requests(draw: st.DrawFn) -> dict[str, Any]:
 
 @functools.lru_cache(maxsize=1)
 def _board() -> tuple[Any, Watcher]:
-    store = MemoryStore()
+    store = PackedStore(MemoryStore())
     for key, data in honest().items():
-        store.put(key, data)
+        store.inner.put(key, data)
     watcher = Watcher(store, near=True)
     watcher.live.look()
     watcher.ready.set()

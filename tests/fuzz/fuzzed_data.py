@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import bz2
+import hashlib
 import io
 import os
 import shutil
@@ -18,8 +19,9 @@ from fuzz_harness import Breach, Target, bent, damaged
 from hostler.records.series import metrics
 from hostler.records.series.picker import Picker
 from hostler.records.series.points import Point, PointFolder, pack, survey
-from hostler.remote import frames
+from hostler.remote import bytecode, frames
 from hostler.remote.frames import Frame
+from hostler.remote.install import install
 from hostler.sdk.checkpoint import safetensors, typed
 from hostler.sdk.checkpoint.safetensors import TensorSlot
 from hostler.spec.job import MetricSource
@@ -89,6 +91,37 @@ def _stayed_inside(place: Path, target: Path) -> None:
     for path in (place / CANARY, place / "deep" / CANARY):
         if path.read_text() != CANARY:
             raise Breach(f"{path} was written to")
+
+
+SOURCES = {"library/__init__.py": "x = 1\n", "library/one.py": "value = 1\n"}
+
+
+def bytecodes() -> bytes:
+    """As a worker leaves it, with a name that leads out besides."""
+    data = io.BytesIO()
+    with zipfile.ZipFile(data, "w", zipfile.ZIP_DEFLATED) as made:
+        for name in ("library/__pycache__/__init__", "library/__pycache__/one", "../__pycache__/one"):
+            made.writestr(f"{name}.{bytecode.tag()}.pyc", bytes(range(200)))
+    return data.getvalue()
+
+
+def _bytecode(data: bytes, folder: Path) -> None:
+    """The sources are installed whatever came with them, and nothing else but their bytecode."""
+    target = io.BytesIO()
+    with zipfile.ZipFile(target, "w") as made:
+        for name, text in SOURCES.items():
+            made.writestr(name, text)
+    library = target.getvalue()
+    shutil.rmtree(folder / "cache", ignore_errors=True)
+    (folder / "cache").mkdir(mode=0o700)
+    sha = hashlib.sha256(library).hexdigest()
+    place = Path(install(folder / "cache", sha, lambda: library, lambda: data))
+    found = {path.relative_to(place).as_posix() for path in place.rglob("*") if path.is_file()}
+    may = {f"library/__pycache__/{name}.{bytecode.tag()}.pyc" for name in ("__init__", "one")}
+    if not {*SOURCES} <= found <= {*SOURCES} | may or [*(folder / "cache").iterdir()] != [place]:
+        raise Breach(f"{found} is there")
+    if any((place / name).read_text() != text for name, text in SOURCES.items()):
+        raise Breach("a source is another")
 
 
 def tensors() -> bytes:
@@ -227,6 +260,7 @@ TARGETS = (
         lambda: damaged([*(tarred(mode) for mode in ("w", "w:gz", "w:bz2", "w:xz")), zipped()]),
         _unpack,
     ),
+    Target("bytecode", "bytecode that a worker left", lambda: damaged([bytecodes()]), _bytecode),
     Target("safetensors", "tensor files, by hand", lambda: damaged([tensors()]), _tensors),
     Target("weights", "the same as weights of a model", lambda: damaged([tensors()]), _weights),
     Target(

@@ -6,7 +6,9 @@ import asyncio
 import functools
 import json
 import string
+import struct
 import tempfile
+import zlib
 from pathlib import Path
 from typing import Any
 
@@ -21,8 +23,19 @@ from hostler.analysis.board.guard import Guard
 from hostler.analysis.board.watcher import Watcher
 from hostler.errors import HostlerError
 from hostler.records import garbage
+from hostler.records.body import MISFITS
 from hostler.records.checkpoint import archive, checkpoints
 from hostler.records.launch import costs, launches
+from hostler.records.packs.pack_format import (
+    PackedObject,
+    Where,
+    check_objects,
+    decode_chunk,
+    decode_seal,
+    encode_chunk,
+    encode_seal,
+)
+from hostler.records.packs.packed_store import PackedStore
 from hostler.records.rows import rows
 from hostler.records.run import control, run_details
 from hostler.records.series import metrics, packing, segments
@@ -75,9 +88,9 @@ def enemy(draw: st.DrawFn) -> dict[str, bytes]:
 
 
 def _read_all(changed: dict[str, bytes], folder: Path) -> None:
-    store = MemoryStore()
+    store = PackedStore(MemoryStore())
     for key, data in {**honest(), **changed}.items():
-        store.put(key, data)
+        store.inner.put(key, data)
     found = _tried(lambda: list(rows(store))) or []
     timing = settings.timing()
     terms = _tried(lambda: archive.terms(store))
@@ -104,12 +117,12 @@ def _read_all(changed: dict[str, bytes], folder: Path) -> None:
         _tried(ask)
 
 
-def _summed(store: MemoryStore, name: str, found: list[Any]) -> None:
+def _summed(store: PackedStore, name: str, found: list[Any]) -> None:
     job = sweeps.load(store, name)
     summary.ranked(job, [row for row in found if row.sweep == name])
 
 
-def _restored(store: MemoryStore, run: str, folder: Path) -> None:
+def _restored(store: PackedStore, run: str, folder: Path) -> None:
     """Restored inside, or refused."""
     with tempfile.TemporaryDirectory(dir=folder) as place:
         target = Path(place) / "deep" / "target"
@@ -135,6 +148,76 @@ def _segment(data: bytes, folder: Path) -> None:
     segment.check_facts("sweeps/old/segments/000001")
     segment.ends()
     segment.params()
+
+
+ROWS = [
+    Where(f"{n:07d}-a-abcde{n}", 2 + n, (2, 2 + n), n % 2 == 0, f"own-{n:06d}", 8 + 99 * n, 99)
+    for n in range(4)
+]
+CHUNK = [
+    *(
+        PackedObject(f"sweeps/a/log/0000000-a-abcde0-{k:06d}.json", b"{}" * k, f'"{k}"', k / 8)
+        for k in (1, 2)
+    ),
+    PackedObject("runs/0000000-a-abcde0/metrics/000001-0000-00000001", bytes(40), "e", 1e9),
+]
+SEALED = json.loads(zlib.decompress(encode_seal("a", ROWS, "s")[8:]))
+HEADER = [[one.key, len(one.data), one.etag, one.modified] for one in CHUNK]
+BODY = b"".join(one.data for one in CHUNK)
+
+
+def _zlibbed(given: Any, before: bytes = b"", after: bytes = b"") -> bytes:
+    """What packs hold: JSON, perhaps with its length before it, all as zlib."""
+    text = json.dumps(given, default=str).encode() if not isinstance(given, bytes) else given
+    return before + zlib.compress((struct.pack("<I", len(text)) if after else b"") + text + after)
+
+
+def _seals() -> Any:
+    good, head = encode_seal("a", ROWS, "s"), b"HSTL\x01\x00\x00\x00"
+    inside = bent([SEALED]) | damaged([json.dumps(SEALED).encode()])
+    return damaged([good]) | inside.map(lambda given: _zlibbed(given, head))
+
+
+def _chunks() -> Any:
+    inside = bent([HEADER]) | damaged([json.dumps(HEADER).encode()])
+    return damaged([encode_chunk(CHUNK)]) | inside.map(lambda given: _zlibbed(given, after=BODY))
+
+
+def _seal(data: bytes, folder: Path) -> None:
+    """A seal that is read can be asked everything."""
+    seal = decode_seal(data, "sweeps/a/sealed/000001", "a", 1, "stamp")
+    for run, row in seal.rows.items():
+        assert row.run == run and row.pack in seal.packs
+    for prefix in ("sweeps/a/log/", "sweeps/a/ends/", "sweeps/a/log/0000001-"):
+        keys = seal.log_keys(prefix, "")
+        assert keys == sorted({*keys})
+
+
+def _chunk(data: bytes, folder: Path) -> None:
+    check_objects(decode_chunk(data, "sweeps/a/packs/own-000000"), "a", ROWS[0], "sweeps/a/packs/own-000000")
+
+
+def believed(name: str, data: bytes, folder: Path) -> None:
+    """A reader that checks nothing; what does not even unpack is no damage that a test wants."""
+    try:
+        plain = zlib.decompress(data[8:] if name == "seal" else data)
+    except zlib.error:
+        return
+    if not _is_as_believed(name, plain):
+        raise Breach("it was believed")
+
+
+def _is_as_believed(name: str, plain: bytes) -> bool:
+    try:
+        if name == "seal":
+            record = json.loads(plain)
+            [range(head) for head in record["heads"]], [record["packs"][n] for n in record["pack"]]
+        else:
+            end = 4 + struct.unpack_from("<I", plain)[0]
+            [plain[end : end + size] for _, size, _, _ in json.loads(plain[4:end])]
+    except MISFITS:
+        return False
+    return True
 
 
 GUARD = Guard("127.0.0.1", 80, "secret")
@@ -165,9 +248,9 @@ def requests(draw: st.DrawFn) -> dict[str, Any]:
 
 @functools.lru_cache(maxsize=1)
 def _board() -> tuple[Any, Watcher]:
-    store = MemoryStore()
+    store = PackedStore(MemoryStore())
     for key, data in honest().items():
-        store.put(key, data)
+        store.inner.put(key, data)
     watcher = Watcher(store, near=True)
     watcher.live.look()
     watcher.ready.set()
@@ -222,6 +305,8 @@ TARGETS = (
         lambda: damaged([data for key, data in honest().items() if "/segments/" in key]),
         _segment,
     ),
+    Target("seal", "seals of packed sweeps", _seals, _seal),
+    Target("chunk", "what is packed of a run", _chunks, _chunk),
     Target(
         "board", "requests to the dashboard, past its door and before", lambda: _ready(requests()), _request
     ),

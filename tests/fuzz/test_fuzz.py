@@ -5,8 +5,10 @@ HOSTLER_SEED=17 .venv/bin/python -m pytest tests/fuzz/test_fuzz.py -k 'refused a
 
 from __future__ import annotations
 
+import functools
 import os
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +17,7 @@ import fuzzed_answers
 import fuzzed_data
 import fuzzed_files
 import fuzzed_records
+import fuzzed_tasks
 import pytest
 from fuzz_harness import MEMORY, Breach, Target, damaged, fuzz, fuzz_for
 from hypothesis import strategies as st
@@ -22,7 +25,7 @@ from schedule import repeatable, seed_of_commit
 
 from hostler.errors import DamagedError
 
-FILES = (fuzzed_files, fuzzed_data, fuzzed_records, fuzzed_answers)
+FILES = (fuzzed_files, fuzzed_tasks, fuzzed_data, fuzzed_records, fuzzed_answers)
 TARGETS: dict[str, Target] = {one.name: one for module in FILES for one in module.TARGETS}
 EXAMPLES = 25  # of each, each time; the long dose takes MINUTES
 MINUTES = float(os.environ.get("HOSTLER_FUZZ_MINUTES", "2"))
@@ -90,6 +93,14 @@ def test_reader_that_crashes_is_seen(tmp_path: Path) -> None:
 @pytest.mark.parametrize("read", [_refuses, _sleeps_long])
 def test_reader_that_keeps_its_promises_passes(read: Any, tmp_path: Path) -> None:
     _fuzzed(read, tmp_path)
+
+
+@pytest.mark.parametrize("name", ["seal", "chunk"])
+def test_reader_that_checks_nothing_is_seen(name: str, tmp_path: Path) -> None:
+    """Damage reaches what is packed, not its bytes alone."""
+    target = replace(TARGETS[name], read=functools.partial(fuzzed_records.believed, name))
+    with pytest.raises(Breach):
+        fuzz(target, tmp_path, examples=EXAMPLES, number=SEED, shrinks=False)
 
 
 def test_escape_from_an_archives_folder_is_seen(tmp_path: Path) -> None:

@@ -44,6 +44,7 @@ READING: tuple[tuple[str, ...], ...] = (
     ("show", "grid/0"),
     ("show", "again", "--json"),
     ("logs", "grid"),
+    ("logs", "kept/0"),
     ("errors", "--all"),
     ("df", "--csv", "target/runs.csv", "--curves"),
     ("best", "grid"),
@@ -57,13 +58,16 @@ READING: tuple[tuple[str, ...], ...] = (
 TAKING: tuple[tuple[str, ...], ...] = (
     ("push", "grid/0", "target/pushed", "--outputs", "-y"),
     ("pull", "grid/0", "--to", "target/run", "--all", "-y"),
+    ("pull", "grid/1", "--to", "target/bundled", "-y"),
     ("pull", "grid/0", "--to", "target/code", "--code", "--trackers", "-y"),
     ("archive", "--pull", "{grid}", "--to", "target/archived", "-y"),
 )
 DELETING: tuple[tuple[str, ...], ...] = (
+    ("verb_pack:now", "--all"),
     ("rm", "grid/1", "-y"),
     ("rm", "--empty", "-y"),
     ("gc", "--state", "failed", "-y"),
+    ("status", "--json"),
 )
 WORKER = ("worker", "{store}", "--no-parent", "--slots", "2", "--billed")
 ALL = (*READING, *TAKING, *DELETING)

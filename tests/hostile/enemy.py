@@ -12,6 +12,7 @@ import os
 import shutil
 import struct
 import tarfile
+import zlib
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -20,6 +21,7 @@ from typing import Any, Protocol
 from arena import Ground, a_socket
 from honest_store import DUE, SHOWN
 from hypothesis import strategies as st
+from record_forms import closed, opened
 
 OUTSIDE = (
     "{canary}/file",
@@ -118,6 +120,17 @@ RAW: dict[str, bytes] = {
     "segment of much": b"HSTS" + struct.pack("<HHI", 1, 0, 0xFFFFFFFF) + b"{}",
     "fragment of nothing": b"HSTM" + struct.pack("<HI", 1, 2) + b"{}",
     "fragment of much": b"HSTM" + struct.pack("<HI", 1, 0xFFFFFFFF) + b"{}",
+    "seal of nothing": b"HSTL" + struct.pack("<HH", 1, 0),
+    "seal of much": b"HSTL"
+    + struct.pack("<HH", 1, 0)
+    + zlib.compress(b'{"runs":[' + b"[]," * 4_000_000 + b"[]]}", 9),
+    "seal within its bounds": b"HSTL"
+    + struct.pack("<HH", 1, 0)
+    + zlib.compress(b'{"runs":[' + b"[]," * 2_500_000 + b"[]]}", 9).ljust(300_000, b"\0"),
+    "pack of zeros": b"HSTP" + struct.pack("<HH", 1, 0) + bytes(1 << 20),
+    "pack of much": b"HSTP"
+    + struct.pack("<HH", 1, 0)
+    + zlib.compress(struct.pack("<I", 12_000_003) + b"[" + b"[]," * 4_000_000 + b"[]]", 9),
 }
 NAMES = (
     "x",
@@ -226,7 +239,8 @@ class Delete:
 
 @dataclass(frozen=True)
 class Node:
-    """A field of a record, or of the header of a segment or a fragment, that is another; or is gone."""
+    """A field of a record, of a seal, or of the header of a segment, fragment or pack, that is another; or is
+    gone."""
 
     key: str
     path: tuple[str | int, ...]
@@ -377,7 +391,7 @@ def any_deed(store: Path) -> st.SearchStrategy[Deed]:
         lambda one: st.builds(Node, st.just(one), st.sampled_from(nodes[one]), odd, GONE)
     )
     row = st.dictionaries(
-        st.sampled_from(["name", "link", "mode", "parts", "size", "n", "sha256", "mtime"]),
+        st.sampled_from(["name", "link", "mode", "parts", "size", "n", "at", "sha256", "mtime"]),
         st.sampled_from(
             [*OUTSIDE, "model", "newest", "newest/x", "model/weights.bin/x", "a", "a/b", *ODD, 0o6777, 0o777]
         ),
@@ -402,28 +416,6 @@ def any_deed(store: Path) -> st.SearchStrategy[Deed]:
         ),
         st.builds(Points, st.sampled_from(fragments), st.lists(record, max_size=8).map(tuple)),
     )
-
-
-def opened(data: bytes) -> tuple[bytes, Any, bytes]:
-    """(magic, JSON, what follows) of a record, a segment or a fragment; None in place of what is not JSON."""
-    magic = data[:4] if data[:4] in (b"HSTS", b"HSTM") else b""
-    form = struct.Struct("<4sHHI" if magic == b"HSTS" else "<4sHI")
-    try:
-        if not magic:
-            return b"", json.loads(data), b""
-        begin = form.size
-        end = begin + form.unpack_from(data)[-1]
-        return magic, json.loads(data[begin:end]), data[end:]
-    except (ValueError, struct.error, RecursionError):
-        return magic, None, b""
-
-
-def closed(magic: bytes, record: Any, tail: bytes) -> bytes:
-    text = json.dumps(record).encode()
-    if magic == b"HSTS":
-        text += b" " * (-(len(text) + 12) % 8)
-        return magic + struct.pack("<HHI", 1, 0, len(text)) + text + tail
-    return magic + struct.pack("<HI", 1, len(text)) + text + tail if magic else text
 
 
 def _paths(record: Any, above: tuple[str | int, ...] = ()) -> Iterator[tuple[str | int, ...]]:

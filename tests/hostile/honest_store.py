@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import hashlib
 from pathlib import Path
 
 from hostler.records import layout
 from hostler.records.body import encode
-from hostler.records.checkpoint import archive
+from hostler.records.checkpoint import archive, checkpoints
+from hostler.records.checkpoint.bundle import SMALL, Bundle, format_of
+from hostler.records.checkpoint.checkpoints import Place
 from hostler.records.launch import launches, ledger
 from hostler.records.launch.launches import Generation
+from hostler.records.packs import packer
+from hostler.records.packs.packed_store import PackedStore
 from hostler.records.run import control, heartbeats, surroundings, tracked
 from hostler.records.run.tracked import Tracked
 from hostler.records.series import packing
@@ -39,18 +44,37 @@ if "-again-" in run and not Path(os.environ["MARKS"], "easy").exists():
 """
 
 
+def bundle(world: World, run: str) -> None:
+    """A checkpoint and outputs of a run whose small files are one object, as those of shared processes."""
+    folder = world.root / "bundled"
+    files = {"config.yaml": b"a: 1", "deep/empty": b"", "deep/stats.csv": b"1,2", "large.bin": bytes(70_000)}
+    small, rows = Bundle(), []
+    for name, data in files.items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_bytes(data)
+        if len(data) < SMALL:
+            sha = hashlib.sha256(data).hexdigest()
+            rows.append({"name": name, "size": len(data), "sha256": sha, "n": 0, "at": small.add(data)})
+    checkpoints.save(world.store, run, Place(1, 2), folder, dict, lambda: None, bundled=True)
+    world.store.put(layout.output_file(run, 1, 0), small.data)
+    record = {"run": run, "files": rows, **format_of(rows)}
+    world.store.put(layout.output_commit(run, 1), encode(record))
+
+
 def fill(root: Path) -> Path:
     """Run sweeps by a real worker under `root`; returns the folder of their store."""
     world = World(root)
     runs = [{"lr": lr} for lr in (0.1, 0.01, 0.001)]
     facts = {"metric": "accuracy", "goal": "max", "method": "grid", "retries": 0}
     grid = world.submit(TRAIN, name="grid", runs=runs, **facts)
-    for name, count in {"old": 2, SHOWN: 1, "again": 1}.items():
+    for name, count in {"old": 2, SHOWN: 1, "again": 1, "kept": 2}.items():
         world.submit(TRAIN, name=name, runs=runs[:count], **facts)
     assert world.work(waits_free=False) == 0
     store = world.store
     old = sweeps.load(store, "old")
     packing.compact(store, old)
+    packer.pack(PackedStore(store), sweeps.load(store, "kept"), lambda seconds: None)
+    bundle(world, grid.run_id(1))
     terms = archive.ArchiveTerms(5, "accuracy", "max")
     archive.agree(store, terms)
     for entry in archive.candidates(store, terms):

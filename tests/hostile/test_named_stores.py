@@ -22,6 +22,10 @@ OBJECTS = {
     "journal": "sweeps/learn/journal/000001.json",
     "trash": "sweeps/old/trash/*.json",
     "segment": "sweeps/old/segments/000001",
+    "seal": "sweeps/kept/sealed/*",
+    "pack": "sweeps/kept/packs/*",
+    "bundle": "runs/0000001-grid-*/checkpoints/000001-000000000002/files/000000",
+    "bundled outputs": "runs/0000001-grid-*/outputs/*/COMMIT",
     "heartbeat": "alive/w-1.json",
     "launch": "fleets/burst/000001/spec.json",
     "ledger": "ledger/grid/000001.json",
@@ -65,6 +69,7 @@ GROUPS = 6  # several objects at once, each of another kind; the long dose has t
 BYTES = ("deep lists", "deep in a field", "half a record", "null")
 NOT_FILES = ("fifo", "link to a file")
 ESCAPE = "\x1b]0;owned\x07\x1b[2J"
+BUNDLED = "runs/0000001-grid-*/checkpoints/000001-000000000002/COMMIT"
 CHECKPOINT, AGAIN = OBJECTS["checkpoint"], "runs/0000000-again-*/checkpoints/*/COMMIT"
 
 Find = Callable[[str], str]
@@ -177,6 +182,24 @@ BAD = {
         Node(find(OBJECTS["archived curves"]), ("rows",), 300_000_000),
         Node(find(OBJECTS["archived curves"]), ("run",), ["all", "x"]),
     ],
+    "seal of much": lambda find: [Replace(find(OBJECTS["seal"]), RAW["seal of much"], "much")],
+    "seal within its bounds": lambda find: [
+        Replace(find(OBJECTS["seal"]), RAW["seal within its bounds"], "within")
+    ],
+    "seal of 1e6 entries": lambda find: [Node(find(OBJECTS["seal"]), ("heads", 0), 1_000_000)],
+    "seal of two runs in one place": lambda find: [Node(find(OBJECTS["seal"]), ("start", 1), 8)],
+    "seal of 1e12 bytes": lambda find: [Node(find(OBJECTS["seal"]), ("size", 0), 10**12)],
+    "seal that leads out": lambda find: [Node(find(OBJECTS["seal"]), ("packs", 0), "../../../x")],
+    "pack of much": lambda find: [Replace(find(OBJECTS["pack"]), RAW["pack of much"], "much")],
+    "pack of zeros": lambda find: [Replace(find(OBJECTS["pack"]), RAW["pack of zeros"], "zeros")],
+    "object of 1e12 bytes": lambda find: [Node(find(OBJECTS["pack"]), (0, 1), 10**12)],
+    "object of another run": lambda find: [Node(find(OBJECTS["pack"]), (0, 0), "sweeps/../x")],
+    "bundle row that points outside": lambda find: [Node(find(BUNDLED), ("files", 0, "at"), 10**15)],
+    "bundle row that points before": lambda find: [Node(find(BUNDLED), ("files", 0, "at"), -4)],
+    "bundle row of much": lambda find: [Node(find(BUNDLED), ("files", 0, "size"), 10**12)],
+    "bundled output outside": lambda find: [
+        Node(find(OBJECTS["bundled outputs"]), ("files", 0, "at"), 10**15)
+    ],
     "fragment with a short point": lambda find: [Points(find(OBJECTS["fragment"]), ((None, 2, b"xyz"),))],
     "fragment with a short name": lambda find: [Points(find(OBJECTS["fragment"]), ((None, 1, b"x"),))],
     "fragment with an unknown set": lambda find: [Points(find(OBJECTS["fragment"]), ((None, 4, bytes(40)),))],
@@ -215,7 +238,15 @@ BAD = {
 _TOTAL = {"last": 1.0, "min": 1.0, "max": 1.0, "step": 1}
 
 
-APART = [name for name in BAD if not name.startswith(("stray", "escapes"))]
+PAIRS = (
+    ("seal of much", "bundle row that points outside"),
+    ("seal of 1e6 entries", "bundle row of much"),
+    ("pack of much", "bundled output outside"),
+    ("object of another run", "bundle row that points before"),
+)
+APART = [
+    name for name in BAD if not name.startswith(("stray", "escapes", "seal", "pack", "object", "bundle"))
+]
 
 
 @pytest.mark.parametrize(
@@ -228,6 +259,13 @@ def test_a_bad_record_is_one_bad_record(attack: Attack, find: Find, name: str) -
 @pytest.mark.parametrize("what", ["stray", "escapes"])
 def test_several_bad_records_are_one_bad_record_each(attack: Attack, find: Find, what: str) -> None:
     _keeps(attack, [deed for name in BAD if name.startswith(what) for deed in BAD[name](find)])
+
+
+@pytest.mark.parametrize("names", PAIRS, ids=lambda names: names[0])
+def test_bad_packs_and_bundles_are_one_bad_record_each(
+    attack: Attack, find: Find, names: tuple[str, str]
+) -> None:
+    _keeps(attack, [deed for name in names for deed in BAD[name](find)])
 
 
 @pytest.mark.parametrize(

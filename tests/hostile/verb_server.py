@@ -36,6 +36,7 @@ LOADED = (
     "archive",
     "rm",
     "gc",
+    "pack",
     "ui",
 )
 HEAVY = (

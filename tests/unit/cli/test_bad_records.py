@@ -7,6 +7,7 @@ import json
 import shutil
 import struct
 import tracemalloc
+import zlib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -20,6 +21,8 @@ from hostler.records import layout
 from hostler.records.body import encode
 from hostler.records.checkpoint import checkpoints
 from hostler.records.checkpoint.checkpoints import Place
+from hostler.records.packs import packer
+from hostler.records.packs.packed_store import PackedStore
 from hostler.records.series import packing, segments
 from hostler.records.series.metrics import fragment
 from seen_world import Seen, learning
@@ -126,6 +129,22 @@ BAD: dict[str, tuple[str, bytes]] = {
         encode({"name": "spare", "command": ["x"], "rounds": [{"kind": "grid", "count": 10**18}]}),
     ),
 }
+_LISTS = b'{"runs":[' + b"[]," * 300_000 + b"[]]}"
+_FILE = {"name": "w", "n": 0, "parts": 1, "size": 4, "sha256": "0"}
+BAD |= {
+    "damaged seal": ("sweeps/kept/sealed/*", b"HSTL\x01\x00\x00\x00" + bytes(100)),
+    "wide seal": ("sweeps/kept/sealed/*", b"HSTL\x01\x00\x00\x00" + zlib.compress(_LISTS, 9)),
+    "damaged chunk": ("sweeps/kept/packs/*", b"HSTP\x01\x00\x00\x00" + bytes(4000)),
+    "cut pack": ("sweeps/kept/packs/*", b"HSTP"),
+    "bundle outside": (
+        "runs/0000001-grid-*/checkpoints/*/COMMIT",
+        encode({"format": 2, "files": [{**_FILE, "at": 10**15}]}),
+    ),
+    "bundle before": (
+        "runs/0000001-grid-*/outputs/*/COMMIT",
+        encode({"format": 2, "files": [{**_FILE, "at": -4}]}),
+    ),
+}
 STRAYS = [
     "sweeps/grid/log/notes.txt",
     "sweeps/grid/log/0000001x-grid-000001.json",
@@ -188,6 +207,11 @@ def store_of(folder: Path) -> Path:
         seen.end(many, index, points=seen.curve(many, index, learning(params, 2)))
     packing.compact(seen.store, many)
     seen.submit("spare", [{"lr": 1.0}])
+    kept = seen.submit("kept", [{"lr": 2.0}, {"lr": 3.0}])
+    for index, params in enumerate(kept.runs):
+        seen.claim(kept, index)
+        seen.end(kept, index, points=seen.curve(kept, index, learning(params, 2)))
+    packer.pack(PackedStore(seen.store), kept, lambda seconds: None)
     put = seen.store.put
     put(layout.tag("grid", 1), encode({"run": "", "add": ["paper"], "remove": []}))
     put(layout.halt("grid", 1), encode({"why": "a person"}))
@@ -263,8 +287,12 @@ NAMED = {
     "deep spec": ["status", "cost", "df"],
     "endless spec": ["status", "cost", "df"],
     "deep project": ["status"],
+    "damaged seal": ["status", "status --sweeps", "df", "cost --explain", "errors", "archive"],
+    "wide seal": ["status", "df"],
+    "damaged chunk": ["status", "df"],
+    "bundle before": ["show"],
 }
-OFTEN = ("deep end", "wide segment", "odd commit", "cut fragment")
+OFTEN = ("deep end", "wide segment", "odd commit", "cut fragment", "wide seal", "damaged chunk")
 
 
 @pytest.mark.parametrize(
@@ -302,7 +330,7 @@ def test_stray_name_changes_nothing(store: Path, whole: Path, name: str) -> None
         assert answer.exit_code == 0, (words, _said(answer), answer.exception)
         if words[0] == "status":
             names = [row["name"] for row in json.loads(answer.stdout)]
-            assert len(names) == len(set(names)) == 14
+            assert len(names) == len(set(names)) == 16
 
 
 def test_segment_that_claims_many_rows_takes_no_memory(store: Path) -> None:

@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import json
+import struct
+import tempfile
 import tracemalloc
+import zlib
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -14,6 +19,8 @@ from hostler.errors import DamagedError, NewerFormatError
 from hostler.records import layout
 from hostler.records.body import DEPTH, decode, encode
 from hostler.records.checkpoint import checkpoints
+from hostler.records.checkpoint.restorer import restore, rows_of
+from hostler.records.packs.pack_format import COLUMNS, decode_chunk, decode_seal
 from hostler.records.run import log
 from hostler.records.run.history import events, tries
 from hostler.records.run.state import fold
@@ -21,6 +28,7 @@ from hostler.records.series import metrics, segments
 from hostler.records.series.metrics import fragment
 from hostler.records.sweep.queue import Queue
 from hostler.spec.job import Job
+from hostler.store import NotFound
 from hostler.store.memory import MemoryStore
 
 JSON = st.recursive(
@@ -55,8 +63,24 @@ def _made(decoder: Callable[[bytes, str], Any], data: bytes) -> Any:
         return None
 
 
+def _seal(data: bytes, key: str) -> object:
+    return decode_seal(data, key, "a", 1, "stamp")
+
+
+def _unpacked_seal(data: bytes, key: str) -> object:
+    return _seal(b"HSTL\x01\x00\x00\x00" + zlib.compress(data), key)
+
+
+def _unpacked_chunk(data: bytes, key: str) -> object:
+    return decode_chunk(zlib.compress(data), key)
+
+
 @pytest.mark.parametrize(
-    "decoder", [decode, log.parse_entry, checkpoints.commit, segments.decode, metrics._decode]
+    "decoder",
+    [
+        *(decode, log.parse_entry, checkpoints.commit, segments.decode, metrics._decode),
+        *(_seal, _unpacked_seal, decode_chunk, _unpacked_chunk),
+    ],
 )
 @given(data=st.binary(max_size=200))
 def test_any_bytes_are_damaged_or_a_value(decoder: Callable[[bytes, str], Any], data: bytes) -> None:
@@ -87,6 +111,56 @@ def test_any_segment_is_damaged_or_can_be_unpacked(header: dict[str, Any], block
 def test_any_fragment_is_damaged_or_has_points(header: dict[str, Any], packed: bytes) -> None:
     found = _made(metrics._decode, fragment(header, packed))
     assert found is None or isinstance(found.points, list)
+
+
+SEAL = st.fixed_dictionaries(
+    {
+        **{name: st.just([1]) | JSON | st.lists(st.integers(-1, 2**40), max_size=2) for name in COLUMNS},
+        "runs": st.just(["0000000-a-abcdef"]) | JSON,
+        "ends": st.just([[1]]) | JSON | st.lists(st.lists(st.integers(-1, 9), max_size=2), max_size=2),
+        "packs": st.just(["x", "y"]) | JSON,
+    }
+)
+
+
+@settings(deadline=None)
+@given(SEAL)
+def test_any_seal_is_damaged_or_has_rows(record: dict[str, Any]) -> None:
+    found = _made(_unpacked_seal, json.dumps(record).encode())
+    if found is not None:
+        assert [row.run for row in found.rows.values()] == found.runs
+        keys = found.log_keys("sweeps/a/ends/", "")
+        assert keys == sorted({*keys}) and all(map(layout.is_log_entry, keys))
+
+
+@given(st.lists(JSON | st.tuples(st.text(max_size=8), st.integers(-1, 9), JSON, JSON), max_size=3))
+def test_any_chunk_is_damaged_or_has_objects(header: list[Any]) -> None:
+    text = json.dumps(header).encode()
+    found = _made(_unpacked_chunk, struct.pack("<I", len(text)) + text + bytes(9))
+    assert found is None or all(type(one.data) is bytes for one in found.values())
+
+
+ROW = st.fixed_dictionaries(
+    {"name": st.sampled_from(["w", "a/b"])},
+    optional={name: st.integers(-2, 12) | JSON for name in ("at", "size", "n", "parts")},
+)
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.lists(ROW, max_size=3))
+def test_any_rows_of_a_bundle_are_damaged_or_what_is_there(rows: list[dict[str, Any]]) -> None:
+    """A row that points out of its object brings nothing."""
+    store = MemoryStore()
+    store.put(layout.checkpoint_file("r", 1, 1, 0), b"abcdefgh")
+    try:
+        files = rows_of(rows)
+        with tempfile.TemporaryDirectory() as folder:
+            restore(store, files, lambda n: layout.checkpoint_file("r", 1, 1, n), Path(folder))
+            found = {row.name: Path(folder, row.name).read_bytes() for row in files}
+    except (DamagedError, NotFound):
+        return
+    assert found == {row.name: b"abcdefgh"[row.at or 0 :][: row.size] for row in files}
+    assert all(len(found[row.name]) == row.size for row in files)
 
 
 @given(st.text(max_size=20))

@@ -52,7 +52,7 @@ def command(
 
         click.echo("\n".join(cost_explained.lines(cost_explained.explained(store, shown, say))))
         click.echo("\n".join(cost_explained.saving_lines(cost_explained.advice(store, shown, say))))
-        for line in cost_explained.company(store, chosen).values():
+        for line in cost_explained.company(store, chosen, say).values():
             click.echo(line)
     if not known and not shown and not runs:
         click.echo(
@@ -69,7 +69,7 @@ def _purposes(store: Store, shown: Sequence[Spend], chosen: Sequence[str], say: 
     return {
         "explained": {explained.name: cost_explained.as_json(explained) for explained in explaineds},
         "savings": {name: [vars(change) for change in changes] for name, changes in advice.items()},
-        "company": cost_explained.company(store, chosen),
+        "company": cost_explained.company(store, chosen, say),
     }
 
 

@@ -11,7 +11,7 @@ from hostler import settings
 from hostler.backends.base import Timed
 from hostler.backends.registry import backend_of
 from hostler.cli import here
-from hostler.errors import HostlerError, UsageError
+from hostler.errors import DamagedError, HostlerError, NewerFormatError, UsageError
 from hostler.fleet.fleet_choice import of_launch, owned
 from hostler.frozen import dataclass
 from hostler.records.launch import breakdown
@@ -125,10 +125,17 @@ def _advice(store: Store, one: Generation, spent: float) -> list[Saving]:
     return of_part(savings(this, others, found.sky, SEEDS), spent)
 
 
-def company(store: Store, names: Sequence[str]) -> dict[str, str]:
+def company(store: Store, names: Sequence[str], say: Callable[[str], None]) -> dict[str, str]:
     """Sweep → the line that offers company on a GPU which its runs hardly use."""
-    companies = {name: gpu_company.of_sweep(store, name) for name in names}
-    return {name: f"{name}: {one.line}" for name, one in companies.items() if one}
+    lines = dict[str, str]()
+    for name in names:
+        try:
+            found = gpu_company.of_sweep(store, name)
+        except (DamagedError, NewerFormatError) as error:
+            say(f"{name}: company on a GPU is not looked at: {error}")
+            continue
+        lines |= {name: f"{name}: {found.line}"} if found else {}
+    return lines
 
 
 def saving_lines(found: Mapping[str, Sequence[Saving]]) -> Iterator[str]:

@@ -134,7 +134,10 @@ def read(store: Store, key: str) -> list[dict[str, Any]]:
     if not all(0 < row["attempt"] < own for row in earlier):
         raise DamagedError(f"{key} is damaged: it names files of attempts that were not before it")
     rows = [*earlier, *({**row, "attempt": own} for row in files)]
-    rows_of(rows, last=True)
+    try:
+        rows_of(rows, last=True)
+    except DamagedError as error:
+        raise DamagedError(f"{key} is damaged: {error}") from None
     return rows
 
 

@@ -11,8 +11,8 @@ afterwards was therefore there, or absent, in truth; under an older look it is j
 
 from __future__ import annotations
 
+import threading
 import time
-from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from heapq import merge
 from itertools import islice
@@ -34,7 +34,8 @@ if TYPE_CHECKING:
 HOLDS = 10.0  # seconds that a look at the newest seal is good for
 PAUSE = 120.0  # seconds between a seal and the first deletion; over NFS "absent" may be a minute old
 AHEAD = 256 << 10  # bytes of a pack that are read at once: the next runs are often asked for next
-KEPT = 64  # runs whose objects are held
+KEPT = 64  # runs whose objects are held,
+HELD = 64 << 20  # and bytes of these, where they are of more than one
 ROWS = 256  # of a listing that are judged together
 
 _CLOCK = getattr(
@@ -84,7 +85,9 @@ class PackedStore:
     def __init__(self, inner: Store, clock: Callable[[], float] = moment) -> None:
         self.inner, self.url, self._clock = inner, inner.url, clock
         self._looks: dict[str, tuple[float, Seal | None]] = {}  # sweep → when it was looked at, what was seen
-        self._chunks: OrderedDict[tuple[str, str], dict[str, PackedObject]] = OrderedDict()  # by pack and run
+        self._chunks: dict[tuple[str, str], dict[str, PackedObject]] = {}  # by pack and run
+        self._sizes: dict[tuple[str, str], int] = {}  # bytes of each, the oldest first
+        self._holding = threading.Lock()
         self._block: tuple[str, int, bytes] = ("", 0, b"")
 
     def get(self, key: str, *, start: int = 0, end: int | None = None) -> Blob:
@@ -217,14 +220,22 @@ class PackedStore:
             except NotFound:
                 self.look(sweep)  # a newer seal has it elsewhere
                 continue
-            from hostler.records.packs.pack_format import decode_chunk  # most sweeps are not packed
+            from hostler.records.packs import pack_format  # most sweeps are not packed
 
-            packed_objects = decode_chunk(data, at)
-            self._chunks[row.pack, run] = packed_objects
-            while len(self._chunks) > KEPT:
-                self._chunks.popitem(last=False)
+            packed_objects = pack_format.decode_chunk(data, at)
+            pack_format.check_objects(packed_objects, sweep, row, at)
+            self._hold((row.pack, run), packed_objects)
             return packed_objects
         raise DamagedError(f"{at} is missing, and with it what {run} left", "was it deleted by hand?")
+
+    def _hold(self, chunk: tuple[str, str], packed_objects: dict[str, PackedObject]) -> None:
+        """Objects of this run are asked for next; those of runs before it go."""
+        with self._holding:
+            self._chunks[chunk] = packed_objects
+            self._sizes[chunk] = sum(len(one.data) for one in packed_objects.values())
+            while len(self._sizes) > 1 and (len(self._sizes) > KEPT or sum(self._sizes.values()) > HELD):
+                oldest = next(iter(self._sizes))
+                del self._sizes[oldest], self._chunks[oldest]
 
     def chunk(self, sweep: str, row: Where) -> bytes:
         """What is packed of a run, as it lies in its pack."""

@@ -25,7 +25,16 @@ from hostler.frozen import dataclass
 from hostler.records import layout
 from hostler.records.body import encode
 from hostler.records.packs import covered_keys
-from hostler.records.packs.pack_format import HEAD, PackedObject, Seal, Where, encode_chunk, encode_seal
+from hostler.records.packs.pack_format import (
+    HEAD,
+    PackedObject,
+    Seal,
+    Where,
+    decode_chunk,
+    decode_seal,
+    encode_chunk,
+    encode_seal,
+)
 from hostler.records.packs.packed_store import PAUSE, PackedStore, are_same, numbered_seals, submission
 from hostler.records.run import log
 from hostler.records.run.heartbeats import store_time
@@ -206,10 +215,11 @@ def _read(store: PackedStore, sweep: str, run: str, head: int, ends: Mapping[int
         copied = tuple(sorted({*ends, head} & {*range(1, head + 1)}))  # whoever finds none writes it
         copies = [_copy(entries[k - 1], layout.end(sweep, run, k), ends.get(k)) for k in copied]
         series = _series(store, run, head)
+        chunk = encode_chunk([*entries, *copies, *(series or ())])
+        decode_chunk(chunk, run)  # what no reader would take is not packed
     except (DamagedError, NewerFormatError, NotFound):
         return _DAMAGED
-    whole = series is not None
-    return _Ready(run, head, copied, whole, encode_chunk([*entries, *copies, *(series or ())]))
+    return _Ready(run, head, copied, series is not None, chunk)
 
 
 def _entry(store: PackedStore, key: str) -> PackedObject:
@@ -290,9 +300,14 @@ def _seal(store: PackedStore, place: _NextSeal, made: _Packs) -> bool:
     inner, sweep, now = store.inner, place.sweep, {row.run: row for row in made.rows}
     before = place.after.rows if place.after else {}
     rows = [row for run, row in before.items() if run not in now] + made.rows
+    seal = encode_seal(sweep, sorted(rows), place.submission)
+    try:
+        decode_seal(seal, layout.seal(sweep, place.number), sweep, place.number, "")
+    except DamagedError:  # what no reader would take does not count
+        made.discard()
+        raise
     if submission(inner, sweep) == place.submission:
         inner.put(layout.packed_spec(sweep), encode({"format": REFUSED, "kind": "packed"}))
-        seal = encode_seal(sweep, sorted(rows), place.submission)
         if inner.put(layout.seal(sweep, place.number), seal, if_absent=True):
             store.look(sweep)
             return True

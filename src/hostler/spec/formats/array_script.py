@@ -81,16 +81,21 @@ def _array(text: str, where: str) -> tuple[list[int], int]:
     ranges, _, limit = text.partition("%")
     tasks = list[int]()
     for part in ranges.split(","):
-        match = re.fullmatch(r"(\d+)(?:-(\d+)(?::([1-9]\d*))?)?", part)
-        if not match or int(match[2] or match[1]) - int(match[1]) > MOST or (limit and not limit.isdigit()):
+        match = re.fullmatch(r"([0-9]{1,9})(?:-([0-9]{1,9})(?::([1-9][0-9]{0,8}))?)?", part)
+        some = range(int(match[1]), int(match[2] or match[1]) + 1, int(match[3] or 1)) if match else ()
+        if not match or len(tasks) + len(some) > MOST or (limit and _count(limit) is None):
             raise SpecError(f"--array={text} is not an array of Slurm's", "for example 0-9%4", where=where)
-        tasks += range(int(match[1]), int(match[2] or match[1]) + 1, int(match[3] or 1))
+        tasks += some
     return tasks, int(limit or 0)
+
+
+def _count(text: str | None) -> int | None:
+    return int(text) if text and re.fullmatch(r"[0-9]{1,9}", text) else None
 
 
 def _minutes(text: str, where: str) -> int:
     """`90`, `90:00`, `1:30:00`, `1-12`, `1-12:30`, `1-12:30:00`."""
-    match = re.fullmatch(r"(?:(\d+)-)?(\d+)(?::(\d+))?(?::(\d+))?", text)
+    match = re.fullmatch(r"(?:([0-9]{1,6})-)?([0-9]{1,9})(?::([0-9]{1,6}))?(?::([0-9]{1,6}))?", text)
     if not match:
         raise SpecError(f"--time={text} is not a time of Slurm's", "for example 8:00:00", where=where)
     days, first, second, _ = (int(part or 0) for part in match.groups())
@@ -101,8 +106,8 @@ def _minutes(text: str, where: str) -> int:
 
 def _resources(asked: dict[str, str], notes: list[str]) -> dict[str, Any]:
     resources: dict[str, Any] = {}
-    if asked.get("cpus-per-task", "").isdigit():
-        resources["cpus"] = int(asked["cpus-per-task"])
+    if (cpus := _count(asked.get("cpus-per-task"))) is not None:
+        resources["cpus"] = cpus
     if size := re.fullmatch(r"(\d+)([KMGT]?)B?", asked.get("mem", ""), re.IGNORECASE):
         resources["memory"] = f"{size[1]}{size[2].upper() or 'M'}iB"
     parts = [part.removeprefix("gres/").partition("(")[0] for part in asked.get("gres", "").split(",")]
@@ -114,13 +119,13 @@ def _resources(asked: dict[str, str], notes: list[str]) -> dict[str, Any]:
     ]
     gpus = of_gres or (asked.get("gpus") or asked.get("gpus-per-node") or "").split(",")
     if any(gpus):
-        counts = [re.search(r"(?:^|:)(\d+)$", part) for part in gpus]
+        counts = [re.search(r"(?:^|:)([0-9]{1,9})$", part) for part in gpus]
         resources["gpus"] = sum(int(count[1]) if count else 1 for count in counts)
         if re.search(r"[a-z]", re.sub(r"\bgpu\b", "", ",".join(gpus)), re.IGNORECASE):
             text = "the number of GPUs is carried over; set `gres` of the fleet for the kind"
             notes.append(f"{','.join(gpus)}: {text}")
-    if asked.get("nodes", "").isdigit() and int(asked["nodes"]) > 1:
-        resources["nodes"] = int(asked["nodes"])
+    if (nodes := _count(asked.get("nodes")) or 1) > 1:
+        resources["nodes"] = nodes
     if asked.get("ntasks", "1") != "1":
         notes.append(f"#SBATCH --ntasks={asked['ntasks']}: not carried over")
     return resources

@@ -321,7 +321,7 @@ def _cluster(calls: list[list[str]]) -> dict[str, str]:
 
 
 def _number(text: str) -> int:
-    return int(text) if text.isdigit() else 0
+    return int(text) if re.fullmatch(r"[0-9]{1,9}", text) else 0
 
 
 def _others(calls: list[list[str]]) -> list[str]:

@@ -12,7 +12,7 @@ from hostler.frozen import dataclass
 MODELS = {"P4": 8, "T4": 16, "P100": 16, "V100": 16, "L4": 24, "A100": 40, "A100-80GB": 80, "H100": 80}
 _VENDORS = ("nvidia", "amd", "google", "intel", "tenstorrent")
 _SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*([MGT])B", re.IGNORECASE)
-_RANGE = re.compile(r"(\d*)(?:(\.\.)(\d*))?")
+_RANGE = re.compile(r"([0-9]{0,6})(?:(\.\.)([0-9]{0,6}))?")
 
 
 @dataclass(frozen=True)

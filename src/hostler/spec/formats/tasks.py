@@ -201,8 +201,8 @@ def _dstack(given: Mapping[str, Any], where: str) -> Machines:
     made.left(given, ("type", "name", "env", "commands", "resources", "nodes", "spot_policy", "max_duration"))
     made.variables(given.get("env"))
     made.fleet["backend"] = "gce"
-    if given.get("spot_policy") in _SPOT:
-        made.fleet["spot"] = _SPOT[str(given["spot_policy"])]
+    if (policy := str(given.get("spot_policy"))) in _SPOT:
+        made.fleet["spot"] = _SPOT[policy]
     asked = _table(given, "resources")
     made.left(asked, ("gpu", "cpu", "memory", "disk"), "resources.")
     for key, ours in (("cpu", "cpus"), ("memory", "memory")):
@@ -284,7 +284,7 @@ def _amounts(made: _Carried, given: Mapping[str, Any]) -> None:
     """CPUs and memory of a container, as a run asks for them."""
     asked = {**_table(given, "requests"), **_table(given, "limits")}
     for key, value in asked.items():
-        cpus = re.fullmatch(r"(\d+(?:\.\d+)?)(m?)", str(value))
+        cpus = re.fullmatch(r"([0-9]{1,6}(?:\.[0-9]{1,6})?)(m?)", str(value))
         if key == "cpu" and cpus:
             count = float(cpus[1]) / (1000 if cpus[2] else 1)
             made.resources["cpus"] = int(count) if count.is_integer() else count
@@ -441,7 +441,7 @@ def _value(value: Any) -> Any:
 def _accelerators(made: _Carried, given: Any) -> None:
     """`A100:4`, `{A100: 4}`, `[A100:1, L4:1]`; `:1` or `24GB` names no model."""
     wishes = _wishes(given)
-    matches = [re.fullmatch(r"([A-Za-z][\w-]*)?:?(\d+)?", wish) for wish in wishes]
+    matches = [re.fullmatch(r"([A-Za-z][\w-]*)?:?([0-9]{1,6})?", wish) for wish in wishes]
     made.notes += [
         f"{one}: not carried over" for one, known in zip(wishes, matches, strict=True) if not known
     ]

@@ -45,7 +45,7 @@ from hostler.worker.run.conclude import CROWDED, LEAVING, PREEMPTED, STORELESS
 from hostler.worker.run.execution import Execution
 from hostler.worker.run.kinds import CUDA_MEMORY
 from hostler.worker.shared.process import SharedProcess, SharingLimits
-from hostler.worker.sweep_finisher import Lookback
+from hostler.worker.sweep_finisher import OwnSweeps
 
 REGROUP = 10.0  # seconds for which a run that others shared a process with waits for them
 REST = 9  # times what a look took, until the next
@@ -118,7 +118,7 @@ class Worker:
         self._left: Found | None = None  # what it saw when it left because nothing is left for it
         self._alone = False  # nor for any other worker of its launch, which is closed
         self._used = 0.0  # money, by attempts that are over
-        self._lookback = Lookback(machine)
+        self._own_sweeps = OwnSweeps(machine)
         self._growth = Growth(machine, terms.fleet, terms.grow, terms.enlarge)
         self._sharing = SharingLimits()
         self._refused = False  # this machine won't do for a run that others may do
@@ -169,7 +169,7 @@ class Worker:
             self._close_sweeps()
             self._silence()
             self._room.close()
-            self._m.broom.finish()
+            self._m.remover.finish()
             leftovers.close()
             run_folders.end(self._m.cache, self._m.session)
 
@@ -198,7 +198,7 @@ class Worker:
             found = self._look_unless_resting()
             if found and found.outgrown:  # whoever asked for a larger machine may be gone
                 self._growth.outgrew(*found.outgrown)
-            self._lookback.look({execution.attempt.key.sweep for execution in self._running})
+            self._own_sweeps.look({execution.attempt.key.sweep for execution in self._running})
             if found and (found.taken or found.joined):
                 wait, self._rests_until = self._m.timing.wait_min, -math.inf
                 continue
@@ -317,7 +317,7 @@ class Worker:
         members = [taken, *self._mates(taken)]
         runs = [member.attempt.key.run for member in members]
         folder = run_folders.of_run(self._m.cache, self._m.session, f"shared-{key.run}", taken.attempt.number)
-        shared = SharedProcess(runs, folder, self._m.start, self._m.broom.sweep, most)
+        shared = SharedProcess(runs, folder, self._m.start, self._m.remover.remove_soon, most)
         rate = self._rate_of(placement)
         for one in members:
             self._start(one, placement, rate and rate / len(members), shared)
@@ -425,7 +425,7 @@ class Worker:
 
     def _bury(self, execution: Execution | Member) -> None:
         self._measure()  # its last peak
-        self._lookback.had(execution.attempt.key.sweep)
+        self._own_sweeps.had(execution.attempt.key.sweep)
         self._running.remove(execution)
         self._gave_back.remove(execution)
         self._pulse.drop(execution)
@@ -505,14 +505,14 @@ class Worker:
         for execution in self._running:
             execution.stop(self._told or LEAVING)
         for execution in self._running:
-            self._lookback.had(execution.attempt.key.sweep)
+            self._own_sweeps.had(execution.attempt.key.sweep)
             execution.join()
             self._m.say(f"{execution.attempt.key.run}: {execution.outcome}")
 
     def _close_sweeps(self) -> None:
         """Finish sweeps of this worker that are over. A worker that has to go leaves it to others."""
         if self._told in (None, CAP):
-            self._lookback.finish(capped=self._told == CAP)
+            self._own_sweeps.finish(capped=self._told == CAP)
 
     def _silence(self) -> None:
         try:

@@ -176,11 +176,11 @@ def _capped(store: Store, found: list[Row], told: Collection[str]) -> list[str]:
     names = dict.fromkeys(row.sweep for row in found if row.state == PAUSED and row.paused_by == CAP)
     if not names:
         return []
-    from hostler.cli.terminal import halted  # with what acts on runs: only for runs that a budget paused
+    from hostler.cli.terminal import halt_hints  # with what acts on runs: only for runs that a budget paused
 
     lines = []
     for name in names:
-        if not (why := halted.out_of_hours(store, name)):
+        if not (why := halt_hints.out_of_hours(store, name)):
             then = f"{resuming(store, name)} continues it; hostler cost {name} shows the cost"
             lines.append(f"{name} has reached a limit of money or time; {then}")
         elif name not in told:

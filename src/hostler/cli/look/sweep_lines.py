@@ -99,9 +99,9 @@ def _folded(line: str) -> str:
 
 
 def _way_out(store: Store, name: str) -> str:
-    from hostler.cli.terminal import halted  # with what acts on runs: only for sweeps that are halted
+    from hostler.cli.terminal import halt_hints  # with what acts on runs: only for sweeps that are halted
 
-    return halted.way_out(store, name, sweeps.halted(store, name) or {})
+    return halt_hints.way_out(store, name, sweeps.halted(store, name) or {})
 
 
 def _left(store: Store, names: list[str], say: Say) -> dict[str, str]:

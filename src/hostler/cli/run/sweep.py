@@ -285,9 +285,9 @@ def _start(
         click.echo(f"hostler: {note}", err=True)
     halt = sweeps.halted(store, name)
     if halt:
-        from hostler.cli.terminal import halted  # hardly ever
+        from hostler.cli.terminal import halt_hints  # hardly ever
 
-        click.echo(f"hostler: {halted.line(store, name, halt)}", err=True)
+        click.echo(f"hostler: {halt_hints.line(store, name, halt)}", err=True)
     if no_start:
         click.echo(f"hostler: {name} is submitted; to work on it, anywhere that reaches the store:", err=True)
         click.echo(shlex.join(["hostler", "worker", store.url, "--sweep", name]))

@@ -11,7 +11,7 @@ import click
 from hostler.cli import here
 from hostler.cli.run import pricing
 from hostler.cli.steer.acting import NEEDLESS, REFUSED, Result
-from hostler.cli.terminal import halted, output
+from hostler.cli.terminal import halt_hints, output
 from hostler.errors import MissingError, UsageError
 from hostler.fleet.launcher import launcher
 from hostler.fleet.secrets import check_secrets
@@ -59,7 +59,7 @@ def allow_hours(store: Store, names: Sequence[str]) -> None:
         job = _with_hours(store, job, _hours_in_file(job))
         if deadline.is_over(store, job):
             why = deadline.why(job)
-            raise UsageError(f"{job.name}: {why}", hint=halted.more_hours(store, job.name))
+            raise UsageError(f"{job.name}: {why}", hint=halt_hints.more_hours(store, job.name))
         deadline.lift_if_allowed(store, job)
 
 
@@ -100,7 +100,7 @@ def start_for(
     for name in waiting:
         halt = sweeps.halted(store, name)
         if halt:
-            click.echo(f"hostler: {halted.line(store, name, halt)}", err=True)
+            click.echo(f"hostler: {halt_hints.line(store, name, halt)}", err=True)
     if waiting and not no_start:
         jobs = [sweeps.load(store, name) for name in waiting]
         check_secrets(secret for job in jobs for secret in job.wanted)

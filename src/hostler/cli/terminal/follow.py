@@ -1,7 +1,7 @@
 """Follow one run from the store: its log as it comes, its end as an exit code.
 
 Ctrl-C once asks the run to save and stop; twice kills it. SIGTERM asks it to stop, too. A run that
-nobody works on is not followed for ever: see `Vigil`.
+nobody works on is not followed for ever: see `Liveness`.
 """
 
 from __future__ import annotations
@@ -89,7 +89,7 @@ def follow(
     else escape sequences are shown."""
     reader, run_log = LogReader(store, key.run, later_than=later_than), RunLog(store, key)
     show = partial(_print, reader, None if raw else _text(), err=as_json)
-    vigil = Vigil(store, key, engine, fleet, workers, start)
+    liveness = Liveness(store, key, engine, fleet, workers, start)
     abandoned = ""
     folder, begun = is_folder(store.url), time.monotonic()
     with _interrupts() as pressed, Looking(store, time.monotonic) as looking:
@@ -103,7 +103,7 @@ def follow(
                 pressed.acted += 1
                 _pressed(store, key, pressed.acted)
                 continue
-            abandoned = _watched(vigil, state, news, pressed)
+            abandoned = _watched(liveness, state, news, pressed)
             if abandoned:
                 break
             time.sleep(pause(time.monotonic() - begun, LOOK if folder else BUCKET_LOOK, folder=folder))
@@ -151,9 +151,9 @@ def _report(store: Store, state: RunState, key: RunKey, pressed: _Interrupts) ->
     elif state.state == DONE:
         _offer((state.end or {}).get("outputs"), key)
     else:
-        from hostler.cli.terminal import halted  # most runs end well
+        from hostler.cli.terminal import halt_hints  # most runs end well
 
-        then = halted.out_of_hours(store, key.sweep) or f"hostler resume {key.sweep} continues it"
+        then = halt_hints.out_of_hours(store, key.sweep) or f"hostler resume {key.sweep} continues it"
         click.echo(f"hostler: {key.sweep} is {state.state}; {then}", err=True)
     if pressed.terminated:
         return 143
@@ -201,8 +201,8 @@ def _print(reader: LogReader, text: Text | None, *, err: bool) -> bool:
     return came
 
 
-def _watched(vigil: Vigil, state: RunState, news: bool, pressed: _Interrupts) -> str:
-    return _patiently(lambda: vigil.look(state, news, time.monotonic()), pressed)
+def _watched(liveness: Liveness, state: RunState, news: bool, pressed: _Interrupts) -> str:
+    return _patiently(lambda: liveness.look(state, news, time.monotonic()), pressed)
 
 
 def _patiently(read: Callable[[], T], pressed: _Interrupts) -> T:
@@ -241,7 +241,7 @@ def _interrupts() -> Iterator[_Interrupts]:
             signal.signal(number, handler)
 
 
-class Vigil:
+class Liveness:
     """Tells whether a worker is still at a run that is being followed.
 
     While anything comes (a log entry, a line) nobody asks. After some silence: a worker of ours that lives,

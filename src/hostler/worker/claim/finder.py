@@ -30,10 +30,10 @@ from hostler.worker.claim import untouched_runs
 from hostler.worker.claim.claimant import Claimant, Scope
 from hostler.worker.claim.claimer import Claimer, Taken
 from hostler.worker.claim.open_runs import CanEver, Fits, Open, by_urgency, needed, sort_open
-from hostler.worker.claim.search_client import Asker, Promoted, asks
+from hostler.worker.claim.search_client import Promoted, SearchClient, asks
 from hostler.worker.claim.served_sweeps import ServedSweeps
 from hostler.worker.claim.session_watch import Sessions, SessionWatch
-from hostler.worker.claim.untouched_runs import Glances
+from hostler.worker.claim.untouched_runs import UntouchedRuns
 from hostler.worker.gang import meeting
 from hostler.worker.gang.rendezvous import Joined, Rendezvous
 
@@ -87,10 +87,10 @@ class Finder:
         self._store, self._claimant, self._timing, self._clock = store, claimant, timing, clock
         rng, say_once = rng or random.Random(), _once(say)
         self._rng, self._watch = rng, watch or SessionWatch(store, claimant, timing, clock, rng)
-        self._asker = Asker(store, rungs or RungReaders(store), say_once)
-        self._glances, self._place = Glances(rng), untouched_runs.WorkerPosition()
+        self._search_client = SearchClient(store, rungs or RungReaders(store), say_once)
+        self._untouched, self._place = UntouchedRuns(rng), untouched_runs.WorkerPosition()
         self._sweeps = ServedSweeps(
-            store, scope or Scope(), timing, clock, say_once, self._glances.forget, gpus=gpus
+            store, scope or Scope(), timing, clock, say_once, self._untouched.forget, gpus=gpus
         )
         self._claimer = Claimer(store, claimant, timing, clock, rng, self._sweeps.stands, lost)
         self._rendezvous = Rendezvous(store, claimant.session)
@@ -151,10 +151,10 @@ class Finder:
             if queue.job.resources.nodes == 1 and not self._claimer.is_full(queue.job)
         ]
         for queue in queues:
-            promoted = self._asker.promotion(queue) if fits(queue.job) else None
+            promoted = self._search_client.promotion(queue) if fits(queue.job) else None
             if promoted and (taken := self._claimer.take(queue, promoted.run, promoted.until)):
                 return taken
-        for queue, run in self._glances.choose(queues, fits, self._place):
+        for queue, run in self._untouched.choose(queues, fits, self._place):
             taken = self._claimer.take(queue, run)
             if taken or self._claimer.is_full(queue.job) or not self._sweeps.is_current:
                 return taken
@@ -240,7 +240,7 @@ class Finder:
             if not ready or not self._sweeps.stands(queue.job.name):
                 becoming += 1
                 continue
-            answer = self._asker.ask(queue, [run for other, run in opens if other is queue])
+            answer = self._search_client.ask(queue, [run for other, run in opens if other is queue])
             if isinstance(answer, Promoted) and (
                 taken := self._claimer.take(queue, answer.run, answer.until)
             ):
@@ -287,7 +287,7 @@ class Finder:
         """Others that a pruner lets go on to the same step."""
         taken_runs: list[Taken] = []
         while len(taken_runs) < most and not self._claimer.is_full(queue.job):
-            answer = self._asker.promotion(queue)
+            answer = self._search_client.promotion(queue)
             if answer is None or answer.until != until or not (mate := self._alike(queue, answer, wanted)):
                 break
             taken_runs.append(mate)
@@ -301,7 +301,7 @@ class Finder:
             and not self._claimer.is_full(queue.job)
             and self._sweeps.stands(queue.job.name)
         ):
-            answer = self._asker.ask(queue, queue.open(trusting=True))
+            answer = self._search_client.ask(queue, queue.open(trusting=True))
             if not isinstance(answer, Promoted) or answer.until:
                 break
             if not (mate := self._alike(queue, answer, wanted)):

@@ -9,6 +9,7 @@ from contextlib import suppress
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from hostler import env, settings
 from hostler.backends.base import (
@@ -45,7 +46,6 @@ from hostler.fleet.fleet_choice import (
     sweep_fleet,
 )
 from hostler.fleet.ready import Readiness, drivers, left_out, ready, say, variables
-from hostler.fleet.secrets import LaunchSecrets, launch_secrets
 from hostler.frozen import dataclass
 from hostler.money import tariff
 from hostler.money.tariff import Asked, Funded
@@ -57,6 +57,9 @@ from hostler.spec.names import slug
 from hostler.spec.project import Fleet, Project
 from hostler.store import Store
 from hostler.store.registry import is_folder
+
+if TYPE_CHECKING:
+    from hostler.fleet.secrets import LaunchSecrets
 
 
 @dataclass(frozen=True)
@@ -205,7 +208,7 @@ class Launcher:
         hidden: Mapping[str, str] | None = None,
     ) -> Launch:
         """All that a backend is told."""
-        funded, secrets = funded or Funded(), self._secrets(hidden or {})
+        funded, hidden = funded or Funded(), hidden or {}
         cache = self.fleet.cache or self.project.cache
         if cache and self.engine.capabilities.shares_disk:
             cache = str(self.project.root / Path(cache).expanduser())
@@ -220,8 +223,8 @@ class Launcher:
             logs=_logs(self.engine, self.fleet, self.url),
             script=_script(self.project, self.fleet),
             variables=more or {},
-            secrets=secrets.values,
-            vault=secrets.place(funded.name),
+            secrets=hidden,
+            vault=self._secrets(hidden).place(funded.name) if hidden else "",
             folders=known.folders,
             wheels=known.wheels,
             machines=known.machines,
@@ -271,7 +274,7 @@ class Launcher:
         hidden = self.hidden(read()) if store else {}
         funded, fresh = self._agree(read, runs)
         try:
-            if fresh:
+            if fresh and hidden:
                 self._secrets(hidden).put(funded)
             started = _start(self.engine, self.plan(wanted, runs, more, funded, hidden))
             if started and not any(worker.alive for worker in started):
@@ -323,13 +326,16 @@ class Launcher:
         return env.secrets(name for job in jobs for name in (*job.wanted, *job.notify.to))
 
     def _secrets(self, values: Mapping[str, str]) -> LaunchSecrets:
+        from hostler.fleet.secrets import launch_secrets  # most launches have none
+
         return launch_secrets(self.engine, self.fleet, self.url, values)
 
     def _cancel(self, funded: Funded, hidden: Mapping[str, str], error: BaseException) -> None:
         """Nothing of it is left. Why it was not started is what counts, not what fails here."""
         watched = error.seconds if isinstance(error, Undone) else None
-        with suppress(StoreError, CloudError):
-            self._secrets(hidden).remove(funded.name)
+        if hidden:
+            with suppress(StoreError, CloudError):
+                self._secrets(hidden).remove(funded.name)
         if not funded.name:
             return
         from hostler.money import funding

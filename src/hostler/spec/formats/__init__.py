@@ -14,9 +14,7 @@ cloudl_folder.py    a whole folder of clouDL, and its quick_start.sh
 startup.py          its user_startup.sh
 burst.py            scripts that start a VM by gcloud
 machines.py         machines as keys of hostler.yaml
-tasks.py            tasks of SkyPilot, dstack, Kubeflow, docker-compose, W&B launch
-rendezvous.py       options of their torchrun that hostler gives
-gpu_wish.py         GPUs as dstack asks for them
+tasks/              tasks of SkyPilot, dstack, Kubeflow, docker-compose, W&B launch
 array_script.py     job scripts of Slurm, and their arrays
 stateful_set.py     pods of Kubernetes that train one model
 shell.py            shell scripts as lists of commands

@@ -8,6 +8,7 @@ wandb_parameter.py  one parameter of such a sweep
 starter.py          job files of experiment-starter
 submit_script.py    sbatch scripts that end in `python train.py $1`
 list_text.py        texts in them that stand for lists
+list_functions.py   functions that such a text may call
 numpy_numbers.py    numbers of numpy's, computed without it
 cloudl.py           hyperparameters.json of clouDL
 cloudl_folder.py    a whole folder of clouDL, and its quick_start.sh

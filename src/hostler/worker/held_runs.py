@@ -123,7 +123,7 @@ class HeldRuns:
             self._regroup(taken.job.name)
         mine = [*(one.attempt.key.run for one in self.running), taken.attempt.key.run]
         try:
-            return self._finder.mates(taken, limit, mine)
+            return self._finder.mates.claim(taken, limit, mine)
         except StoreError as error:
             self._m.say(str(error))
             return []

@@ -60,7 +60,7 @@ class Play:
             return self.sharing.limit(job, run.key.index, run.key.run, run.state)
 
         self.held.add(taken.attempt.key.run)
-        found = self.finder.mates(taken, limit, self.held)
+        found = self.finder.mates.claim(taken, limit, self.held)
         self.held |= {one.attempt.key.run for one in found}
         return found
 

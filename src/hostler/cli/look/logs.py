@@ -12,7 +12,7 @@ from hostler.backends.base import Cloud
 from hostler.backends.registry import backend_of
 from hostler.cli import here
 from hostler.cli.terminal import output
-from hostler.cli.terminal.follow import Liveness
+from hostler.cli.terminal.liveness import Liveness
 from hostler.cli.terminal.loglines import LogLines, print_line
 from hostler.errors import MissingError, UsageError
 from hostler.fleet.fleet_choice import fleet_of

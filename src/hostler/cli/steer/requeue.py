@@ -13,6 +13,7 @@ from hostler.cli.run import pricing
 from hostler.cli.steer.acting import NEEDLESS, REFUSED, Result
 from hostler.cli.terminal import halt_hints, output
 from hostler.errors import MissingError, UsageError
+from hostler.fleet import machine_choice
 from hostler.fleet.launcher import launcher
 from hostler.fleet.secrets import check_secrets
 from hostler.records.rows import rows
@@ -38,7 +39,7 @@ def affords(
         except (MissingError, UsageError):  # said when it is acted on
             continue
         jobs[job.name] = job
-    workers = launcher(here.project(), url, on).as_learned(store, list(jobs.values()))
+    workers = machine_choice.as_learned(launcher(here.project(), url, on), store, list(jobs.values()))
     costs = pricing.outlay(store, workers, list(jobs.values()), settle=True)
     if pricing.agreed(costs, yes=yes):
         return True
@@ -104,7 +105,7 @@ def start_for(
     if waiting and not no_start:
         jobs = [sweeps.load(store, name) for name in waiting]
         check_secrets(secret for job in jobs for secret in job.wanted)
-        workers = launcher(here.project(), url, on).as_learned(store, jobs)
+        workers = machine_choice.as_learned(launcher(here.project(), url, on), store, jobs)
         shared = workers.engine.capabilities.shared
         workers.start_missing(waiting, _open(store, waiting) if shared else 0)
 

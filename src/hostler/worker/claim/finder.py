@@ -86,7 +86,7 @@ class Finder:
         rng, say_once = rng or random.Random(), _once(say)
         self._rng, self._watch = rng, watch or SessionWatch(store, claimant, timing, clock, rng)
         self._search_client = SearchClient(store, rungs or RungReaders(store), say_once)
-        self._untouched, self._place = UntouchedRuns(rng), untouched_runs.WorkerPosition()
+        self._untouched, self._position = UntouchedRuns(rng), untouched_runs.WorkerPosition()
         self._sweeps = ServedSweeps(
             store, scope or Scope(), timing, clock, say_once, self._untouched.forget, gpus=gpus
         )
@@ -94,8 +94,8 @@ class Finder:
         self.mates = Mates(claimant, self._sweeps, self._watch, self._claimer, self._search_client)
         self._rendezvous = Rendezvous(store, claimant.session)
         self._began = clock()
-        self._searched = -math.inf if claimant.dead else clock()  # the last deep look
-        self._went_through = -math.inf  # the last one that looked at ended runs, too: first thing, if idle
+        self._looked_deep_at = -math.inf if claimant.dead else clock()  # the last deep look
+        self._saw_ended_at = -math.inf  # the last one that looked at ended runs, too: first thing, if idle
 
     def find(
         self,
@@ -114,21 +114,21 @@ class Finder:
         now = self._clock()
         self._claimer.look_again()
         # Workers with room may be waited for by a gang: with gangs every look is a deep one.
-        due = now - self._searched >= self._timing.lease or self._watch.lost
+        due = now - self._looked_deep_at >= self._timing.lease or self._watch.lost
         if not whole and not lost and not self._sweeps.has_gangs and not due:
             taken = self._glance(fits)
             if taken:
-                self._went_through = max(self._went_through, self._began)
+                self._saw_ended_at = max(self._saw_ended_at, self._began)
                 return Found(taken)
-        self._searched = now
-        if now - self._went_through >= self._timing.lease:
-            whole = whole or math.isinf(self._went_through) or self._goes_through()
-            self._went_through = now
+        self._looked_deep_at = now
+        if now - self._saw_ended_at >= self._timing.lease:
+            whole = whole or math.isinf(self._saw_ended_at) or self._looks_at_ended()
+            self._saw_ended_at = now
         elif whole:
-            self._went_through = now
-        return self._search(fits, can_ever, whole=whole, lost=lost, mine=mine)
+            self._saw_ended_at = now
+        return self._look_deep(fits, can_ever, whole=whole, lost=lost, mine=mine)
 
-    def _goes_through(self) -> bool:
+    def _looks_at_ended(self) -> bool:
         """Whether this worker looks at ended runs in this lease. A look reads the names of all runs, so that
         of a large fleet only some do, drawn anew in each lease; who finds nothing, or leaves, always does."""
         names = self._watch.known * sum(queue.job.count for queue in self._sweeps)
@@ -143,7 +143,7 @@ class Finder:
             self._sweeps.load()
             session = self._claimant.session
             sessions = sorted({*self._watch.recent().names, session})
-            self._place = untouched_runs.WorkerPosition(sessions.index(session), len(sessions))
+            self._position = untouched_runs.WorkerPosition(sessions.index(session), len(sessions))
         queues = [
             queue
             for queue in self._sweeps
@@ -153,13 +153,13 @@ class Finder:
             promoted = self._search_client.promotion(queue) if fits(queue.job) else None
             if promoted and (taken := self._claimer.take(queue, promoted.run, promoted.until)):
                 return taken
-        for queue, run in self._untouched.choose(queues, fits, self._place):
+        for queue, run in self._untouched.choose(queues, fits, self._position):
             taken = self._claimer.take(queue, run)
             if taken or self._claimer.is_full(queue.job) or not self._sweeps.is_current:
                 return taken
         return None
 
-    def _search(
+    def _look_deep(
         self, fits: Fits, can_ever: CanEver, *, whole: bool, lost: bool, mine: Iterable[str] | None
     ) -> Found:
         served = self._sweeps.load()
@@ -171,7 +171,7 @@ class Finder:
             runs.free = [(queue, run) for queue, run in runs.free if run.state.state == RUNNING]
         meets = self._sweeps.has_gangs and not lost
         gangs = self._rendezvous.forming(opens, sessions.stale) if meets else []
-        joined = self._rendezvous.join(gangs, fits, self._place_facts) if gangs else None
+        joined = self._rendezvous.join(gangs, fits, self._machine_facts) if gangs else None
         if joined:
             return Found(joined=joined)
         waits = any(can_ever(gang.job.resources) for gang in gangs)  # for us: none is started meanwhile
@@ -180,7 +180,7 @@ class Finder:
             queued = {queue.job.name for queue, _ in runs.free}
             taken, becoming = self._ask(fits, can_ever, opens, queued)
         if not self._leaves_lost(runs.free, taken):
-            self._watch.searched(sessions)
+            self._watch.looked_deep(sessions)
         return Found(
             taken,
             takeable=len(runs.free) + waits,
@@ -209,7 +209,7 @@ class Finder:
         return taken is not None and taken.attempt.key.run in lost and len(lost) > 1
 
     @property
-    def _place_facts(self) -> dict[str, Any]:
+    def _machine_facts(self) -> dict[str, Any]:
         return {"host": self._claimant.facts.get("host", ""), "machine": meeting.machine()}
 
     def _take_first(self, free: list[Open], fits: Fits, sessions: Sessions, *, waits: bool) -> Taken | None:

@@ -73,8 +73,7 @@ def command(
         return 0
     run_columns.check(found, [word for word in columns.split(",") if word not in ("", ALL)], "--columns")
     run_columns.check(found, [sort.lstrip("-")] if sort else [], "--sort")
-    spends = [] if states or tags else sweep_lines.spends(store, say)
-    lines = [] if states or tags else _lines(store, chosen, spends, say, large)
+    lines, spends = ([], []) if states or tags else _lines(store, chosen, say, large)
     if not found and not lines:
         click.echo(_nothing(store, filtered=bool(states or tags)), err=True)
     elif watch:
@@ -85,8 +84,7 @@ def command(
         over = () if states or tags else chosen
         with late_hosts.awaited(here.store_url(store_url)):
             watch_table(look, lambda seen: goes_on(store, seen, over), sort=sort, columns=columns)
-        spends = sweep_lines.spends(store, say)
-        lines = _lines(store, chosen, spends, say)
+        lines, spends = _lines(store, chosen, say)
     elif found:
         print_table(found, sort=sort, columns=columns)
     queues = _in_queues(store, say) if _any_queued(found, lines) or any(row.forming for row in found) else []
@@ -136,14 +134,13 @@ def attention(found: Sequence[Row], lines: Sequence[Summary], *, waiting: bool) 
 
 
 def _lines(
-    store: Store, chosen: list[str], spends: list[Spend], say: Say, read: Mapping[str, Job] = _NONE
-) -> list[Summary]:
-    """`read`: specs that have been read already."""
-    return [
-        summary
-        for summary in sweep_lines.summaries(store, chosen, spends, say, read)
-        if sweep_lines.has_line(summary)
-    ]
+    store: Store, chosen: list[str], say: Say, read: Mapping[str, Job] = _NONE
+) -> tuple[list[Summary], list[Spend]]:
+    """Summaries of sweeps that get a line, and the spends of all launches. `read`: specs that have been read
+    already."""
+    spends = sweep_lines.spends(store, say)
+    summaries = sweep_lines.summaries(store, chosen, spends, say, read)
+    return [summary for summary in summaries if sweep_lines.has_line(summary)], spends
 
 
 def _newest_last(store: Store, names: Sequence[str]) -> list[str]:

@@ -32,7 +32,7 @@ from hostler.search.optuna_sampler import OptunaSampler
 from hostler.spec import space
 from hostler.spec.job import Budget, Job, Objective
 from hostler.store.folder import FolderStore
-from hostler.worker.claim.search_client import Asker, Promoted
+from hostler.worker.claim.search_client import Promoted, SearchClient
 
 TRIALS = 1000
 TIMES = 25
@@ -83,7 +83,7 @@ def _ours(folder: Path, past: list[dict[str, float]]) -> Callable[[], float]:
     journal = Journal(store, "s")
     for picks in past:
         journal.append(JournalEntry(picks, picks), None)
-    queue, asker = Queue(store, job), Asker(store, RungReaders(store), print)
+    queue, asker = Queue(store, job), SearchClient(store, RungReaders(store), print)
     queue.grow()
     for n, picks in enumerate(past):
         copy_end(store, RunKey("s", queue.job.run_id(n)), 2, {"state": "done", "metrics": _metrics(picks)})

@@ -14,7 +14,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
-from hostler.worker.prepare.secret_encodings import disguises
+from hostler.worker.prepare.secret_encodings import encodings
 
 NAMES = ("PLAIN_KEY", "PEM_KEY", "ODD_KEY", "BIG_KEY")
 # Prints them whole, in two writes, line by line, encoded; says which have arrived; waits; fails of them.
@@ -55,7 +55,7 @@ class Planted:
             "BIG_KEY": (secrets.token_hex(40) + token) * 600,
         }
         self.values["BIG_KEY"] = self.values["BIG_KEY"][: 64 * 1024 - 1] + "!"
-        whole = {form for value in self.values.values() for form in disguises(value)}
+        whole = {form for value in self.values.values() for form in encodings(value)}
         self._forms = {token.encode(), *(form for form in whole if len(form) >= 16), *_base64(token)}
 
     @property

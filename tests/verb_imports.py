@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 SOURCE = Path(__file__).resolve().parent.parent / "src" / "hostler"
-BOUNDS = {"run t.py": 83, "status": 57}
+BOUNDS = {"run t.py": 81, "status": 52}
 LOADED = "our modules:"
 PROGRAM = f"""
 import os, sys

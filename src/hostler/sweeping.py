@@ -22,7 +22,7 @@ from hostler import env
 from hostler.backends.project_file import load_project, parse_sweep
 from hostler.backends.registry import HERE
 from hostler.errors import MissingError, UsageError
-from hostler.fleet import again, pending
+from hostler.fleet import again, machine_choice, pending
 from hostler.fleet.function import Packed, name_of, pack
 from hostler.fleet.launcher import Launcher, is_served, sweep_launcher
 from hostler.fleet.ready import say
@@ -184,7 +184,8 @@ def sweep(
     opened = open_store(url)
     draft, _ = offered(draft_sweep(file), file.project.root, file.together)
     draft = as_stored(opened, draft)
-    workers = sweep_launcher(file.project, url, on, draft.parallel).as_learned(opened, [draft])
+    workers = sweep_launcher(file.project, url, on, draft.parallel)
+    workers = machine_choice.as_learned(workers, opened, [draft])
     if start:
         check_secrets(draft.secrets)
         workers = workers.prepared(opened)

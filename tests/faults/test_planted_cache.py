@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from hostler.remote.library_zip import parcel
+from hostler.remote.library_zip import own_zip
 from hostler.worker.prepare import manifest
 from worker_world import World
 
@@ -76,10 +76,10 @@ def test_code_changed_in_the_cache_is_not_run(world: World) -> None:
 @pytest.mark.parametrize("open_root", [True, False])
 def test_worker_from_a_zip_does_not_run_a_planted_hostler(tmp_path: Path, open_root: bool) -> None:
     packed, cache = tmp_path / "library.zip", tmp_path / "cache"
-    packed.write_bytes(parcel().data)
+    packed.write_bytes(own_zip().data)
     cache.mkdir()
     cache.chmod(0o777)
-    plant(cache / "library" / parcel().sha / "hostler", "worker.py", "print('planted')")
+    plant(cache / "library" / own_zip().sha / "hostler", "worker.py", "print('planted')")
     if not open_root:
         cache.chmod(0o755)
     done = run(packed, cache, tmp_path)
@@ -91,10 +91,10 @@ def test_worker_from_a_zip_does_not_run_a_planted_hostler(tmp_path: Path, open_r
 @pytest.mark.parametrize("name", ["hostler/worker/main.py", "sitecustomize.py"])
 def test_changed_hostler_is_not_run_from_a_zip(tmp_path: Path, name: str) -> None:
     packed, cache = tmp_path / "library.zip", tmp_path / "cache"
-    packed.write_bytes(parcel().data)
+    packed.write_bytes(own_zip().data)
     (tmp_path / "store").mkdir()
     assert run(packed, cache, tmp_path / "store").returncode == 0
-    (cache / "library" / parcel().sha / name).write_text("print('planted')")
+    (cache / "library" / own_zip().sha / name).write_text("print('planted')")
     done = run(packed, cache, tmp_path / "store")
     assert done.returncode == 1 and "planted" not in done.stdout
     assert f"is not what was put there: {name}" in done.stderr

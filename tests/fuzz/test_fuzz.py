@@ -100,7 +100,7 @@ def test_reader_that_checks_nothing_is_seen(name: str, tmp_path: Path) -> None:
     """Damage reaches what is packed, not its bytes alone."""
     target = replace(TARGETS[name], read=functools.partial(fuzzed_records.believed, name))
     with pytest.raises(Breach):
-        fuzz(target, tmp_path, examples=EXAMPLES, number=SEED, shrinks=False)
+        fuzz(target, tmp_path, examples=EXAMPLES, number=1, shrinks=False)
 
 
 def test_escape_from_an_archives_folder_is_seen(tmp_path: Path) -> None:

@@ -34,7 +34,7 @@ from hostler.worker.process.process import Process
 from hostler.worker.pulse import Pulse
 from hostler.worker.run.execution import Execution
 from hostler.worker.run.exit import Exit
-from hostler.worker.run.folder_remover import Broom
+from hostler.worker.run.folder_remover import FolderRemover
 
 LEASE = 60.0
 STEPS = 4
@@ -171,10 +171,10 @@ class Script:
         self.kill()
 
 
-class AtOnce(Broom):
+class AtOnce(FolderRemover):
     """The next stage has runs of the same names."""
 
-    def sweep(self, folder: Path) -> None:
+    def remove_soon(self, folder: Path) -> None:
         shutil.rmtree(folder, ignore_errors=True)
 
 
@@ -197,7 +197,7 @@ class StagedWorker:
             self.clock,
             say=lambda line: None,
             start=self._start,
-            broom=AtOnce(),
+            remover=AtOnce(),
         )
 
     def work(self) -> StagedWorker:

@@ -2,26 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from hostler.analysis import filters, sheet
 from hostler.analysis.chosen import Names, as_set, checked, present
 from hostler.analysis.damage_report import Say, warn
 from hostler.analysis.names import FACTS, SYSTEM, TIMES, best_of, is_low_best
+from hostler.analysis.sheet import Sheet, put
+from hostler.errors import DamagedError, NewerFormatError
+from hostler.records import defaults
 from hostler.records.packs.packed_store import open_store
+from hostler.spec.job import Job
 from hostler.spec.states import ALL
 from hostler.store import Store
 
 if TYPE_CHECKING:
     import pandas
-
-    from hostler.analysis.sheet import Sheet
-from collections.abc import Callable
-
-from hostler.analysis.sheet import Sheet, put
-from hostler.errors import DamagedError, NewerFormatError
-from hostler.records import defaults
-from hostler.spec.job import Job
 
 __all__ = ["FACTS", "best_of", "columns", "columns_of", "frame", "is_low_best"]
 
@@ -95,8 +92,6 @@ def _joined(
     curves: bool | Iterable[str],
     system: bool,
 ) -> dict[str, Any]:
-    from hostler.analysis import filters, sheet
-
     states = None if state is None else checked(state, ALL, "state")
     logged = dict.fromkeys(name for one in made for name in one.totals)
     only = None if isinstance(curves, bool) else set(checked(curves, logged, "metric"))
@@ -112,8 +107,6 @@ def _joined(
 
 def sheets(store: Store, sweep: Names = None, say: Say = warn) -> list[Sheet]:
     """The columns of each selected sweep, with default values filled in."""
-    from hostler.analysis import sheet
-
     fill = filler(store, say)
     return [sheet.sheet(reading, fill) for reading in present(store, sweep, say)]
 

@@ -72,7 +72,7 @@ def _read(store: Store, name: str, say: Say) -> SweepRead:
     newest = cache.heads(store)
     fresh = segments_read(say)
     parts = [*cache.parts, *fresh.values()]
-    rows = standing(parts, newest)
+    rows = newest_rows(parts, newest)
     if job.search and not _is_whole(store, name, rows):
         job = sweeps.load(store, name)
     own = _ended(store, job, [(run, k) for run, k in newest.items() if run not in rows], say)
@@ -84,7 +84,7 @@ def _read(store: Store, name: str, say: Say) -> SweepRead:
     if live:
         parts.append(segments.decode(segments.encode(name, live), name))
     if own or live:
-        rows = standing(parts, {**dict.fromkeys((packed_run.run for packed_run in live), 0), **newest})
+        rows = newest_rows(parts, {**dict.fromkeys((packed_run.run for packed_run in live), 0), **newest})
     trashed = sweeps.trashed(store, name)
     order = [rows[run] for run in sorted(rows) if run not in trashed]
     parts = parts or [segments.decode(segments.encode(name, ()), name)]
@@ -98,7 +98,7 @@ def _read(store: Store, name: str, say: Say) -> SweepRead:
 
 @contextmanager
 def _uncollected() -> Iterator[None]:
-    """What is made here stays: Python need not look again and again whether some of it is garbage."""
+    """Without garbage collection: all that is made here stays."""
     was = gc.isenabled()
     gc.disable()
     try:
@@ -108,7 +108,7 @@ def _uncollected() -> Iterator[None]:
             gc.enable()
 
 
-def standing(parts: Sequence[Segment], newest: Mapping[str, int]) -> dict[str, int]:
+def newest_rows(parts: Sequence[Segment], newest: Mapping[str, int]) -> dict[str, int]:
     """run → its row, counted through all parts: the newest one that holds what is newest. Pure."""
     found, base = {}, 0
     for part in parts:

@@ -110,7 +110,7 @@ class SchedulerBackend:
             self.terminal.make(launch.logs)
         kept = PrivateContent(launch.secrets, launch.keys)
         if kept:
-            self._sweep_up(plan.fleet)
+            self._forget_secrets(plan.fleet)
             self.terminal.keep(launch.vault.rpartition("/")[2], kept)
         try:
             return self._submit(plan, launch)
@@ -118,7 +118,7 @@ class SchedulerBackend:
             raise
         except MachineError:
             if kept:
-                self._sweep_up(plan.fleet)
+                self._forget_secrets(plan.fleet)
             raise
 
     def list(self, fleet: Fleet) -> Sequence[WorkerInfo]:
@@ -180,7 +180,7 @@ class SchedulerBackend:
         tasks = self.dialect.queue(self._asked, self.terminal.run(["id", "-un"]).out.strip())
         return [task for task in tasks if sweeps_of(fleet, task.name) is not None]
 
-    def _sweep_up(self, fleet: Fleet) -> None:
+    def _forget_secrets(self, fleet: Fleet) -> None:
         if not self._tasks(fleet):
             self.terminal.forget(mark(fleet))
 

@@ -13,6 +13,7 @@ option_forms.py    how parameters are written as options
 tracking.py        checks tracking tools before submission
 fleet_choice.py    the fleet that is meant, and its backend
 launcher.py        plans, funds and starts workers of a fleet
+machine_choice.py  machines that a fleet leaves open, and what runs have shown of each
 scouting.py        measures steps of a sweep on candidate fleets
 late_hosts.py      notes of hosts that were down at the launch
 latecomers.py      starts workers on them when they are back

@@ -9,16 +9,14 @@ from contextlib import suppress
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from hostler import env, settings
 from hostler.backends.base import (
-    OUTGROWN,
-    PACES,
     Backend,
     Cloud,
     Informed,
     Launch,
-    MachinePaces,
     Named,
     PartlyStarted,
     Plan,
@@ -37,7 +35,6 @@ from hostler.errors import (
 from hostler.fleet import library
 from hostler.fleet.fleet_choice import (
     completed,
-    each_machine,
     engine_of,
     fleet_of,
     is_there,
@@ -45,7 +42,6 @@ from hostler.fleet.fleet_choice import (
     sweep_fleet,
 )
 from hostler.fleet.ready import Readiness, drivers, left_out, ready, say, variables
-from hostler.fleet.secrets import LaunchSecrets, launch_secrets
 from hostler.frozen import dataclass
 from hostler.money import tariff
 from hostler.money.tariff import Asked, Funded
@@ -57,6 +53,9 @@ from hostler.spec.names import slug
 from hostler.spec.project import Fleet, Project
 from hostler.store import Store
 from hostler.store.registry import is_folder
+
+if TYPE_CHECKING:
+    from hostler.fleet.secrets import LaunchSecrets
 
 
 @dataclass(frozen=True)
@@ -75,16 +74,6 @@ class Launcher:
     most: int = 0  # workers that the launch may grow to: its money is reserved for so many
     take_back: Callable[[str], bool] = lambda question: False  # asked if only some could be started
 
-    def as_learned(self, store: Store, jobs: Sequence[Job]) -> Launcher:
-        """The launcher with what these sweeps have shown of machines, where its backend chooses them: GPUs
-        that were too small for all their open runs, and what a run of the only one takes on each machine."""
-        if not isinstance(self.engine, Informed) or not jobs:
-            return self
-        size = min(_outgrown(store, job) for job in jobs)
-        paces = _paces(store, jobs[0], self.engine, self.fleet) if len(jobs) == 1 else None
-        known = {**self.fleet.known, OUTGROWN: size, **({PACES: paces} if paces else {})}
-        return replace(self, fleet=replace(self.fleet, known=known))
-
     def prepared(self, store: Store) -> Launcher:
         """Asked before anything is submitted: machines that answer, a store that they reach, a plan."""
         env.check_switches()  # else a worker in the background would say so
@@ -94,29 +83,15 @@ class Launcher:
             tracking.check(self.project, say, here=self._is_here)
         self._check_nodes(self.plan(()))  # a script, or a store, that won't do is refused here
         readiness = ready(self.engine, self.fleet, store)
-        return replace(self, fleet=self._informed(store), ready=readiness)
+        return replace(self, fleet=self.informed(store), ready=readiness)
 
-    def _informed(self, store: Store) -> Fleet:
+    def informed(self, store: Store) -> Fleet:
         """The fleet as its platform knows it, where that chooses machines; its data should be near them."""
         if not isinstance(self.engine, Informed):
             return self.fleet
         urls = [store.url, *(entry.url for entry in self.project.data.values() if entry.url)]
         buckets = [url.removeprefix("gs://").partition("/")[0] for url in urls if url.startswith("gs://")]
         return self.engine.informed(self.fleet, list(dict.fromkeys(buckets)))
-
-    def each_machine(self, store: Store) -> list[Launcher]:
-        """The launcher of each machine that the fleet leaves open, the cheapest first; none where it names
-        one."""
-        every = each_machine(self.engine, self._informed(store))
-        return [replace(self, fleet=fleet) for fleet in every.values()]
-
-    def scouted(self) -> list[Launcher]:
-        """The launcher of each machine that the fleet leaves open and scouts compared."""
-        paces: MachinePaces | None = self.fleet.known.get(PACES)
-        if paces is None or len(paces.seconds) < 2:
-            return []
-        every = each_machine(self.engine, self.fleet)
-        return [replace(self, fleet=fleet) for name, fleet in every.items() if name in paces.seconds]
 
     def _check_nodes(self, plan: Plan) -> None:
         """A run that takes more workers than the fleet has would wait for ever."""
@@ -205,7 +180,7 @@ class Launcher:
         hidden: Mapping[str, str] | None = None,
     ) -> Launch:
         """All that a backend is told."""
-        funded, secrets = funded or Funded(), self._secrets(hidden or {})
+        funded, hidden = funded or Funded(), hidden or {}
         cache = self.fleet.cache or self.project.cache
         if cache and self.engine.capabilities.shares_disk:
             cache = str(self.project.root / Path(cache).expanduser())
@@ -220,8 +195,8 @@ class Launcher:
             logs=_logs(self.engine, self.fleet, self.url),
             script=_script(self.project, self.fleet),
             variables=more or {},
-            secrets=secrets.values,
-            vault=secrets.place(funded.name),
+            secrets=hidden,
+            vault=self._secrets(hidden).place(funded.name) if hidden else "",
             folders=known.folders,
             wheels=known.wheels,
             machines=known.machines,
@@ -271,7 +246,7 @@ class Launcher:
         hidden = self.hidden(read()) if store else {}
         funded, fresh = self._agree(read, runs)
         try:
-            if fresh:
+            if fresh and hidden:
                 self._secrets(hidden).put(funded)
             started = _start(self.engine, self.plan(wanted, runs, more, funded, hidden))
             if started and not any(worker.alive for worker in started):
@@ -323,13 +298,16 @@ class Launcher:
         return env.secrets(name for job in jobs for name in (*job.wanted, *job.notify.to))
 
     def _secrets(self, values: Mapping[str, str]) -> LaunchSecrets:
+        from hostler.fleet.secrets import launch_secrets  # most launches have none
+
         return launch_secrets(self.engine, self.fleet, self.url, values)
 
     def _cancel(self, funded: Funded, hidden: Mapping[str, str], error: BaseException) -> None:
         """Nothing of it is left. Why it was not started is what counts, not what fails here."""
         watched = error.seconds if isinstance(error, Undone) else None
-        with suppress(StoreError, CloudError):
-            self._secrets(hidden).remove(funded.name)
+        if hidden:
+            with suppress(StoreError, CloudError):
+                self._secrets(hidden).remove(funded.name)
         if not funded.name:
             return
         from hostler.money import funding
@@ -364,34 +342,6 @@ class Launcher:
         from hostler.money import funding
 
         return funding.fund(self._store, replace(asked, jobs=jobs()), settings.timing())
-
-
-def _outgrown(store: Store, job: Job) -> int:
-    """Bytes of a GPU that was too small for every open run of a sweep; 0 where none was."""
-    from hostler.records.sweep import outgrown_gpus  # only where a backend chooses machines
-    from hostler.records.sweep.queue import Queue
-
-    if not sweeps.is_there(store, job.name):
-        return 0
-    stored = sweeps.load_spec(store, job.name)[0]
-    known = outgrown_gpus.largest(store, job.name, stored.source.mark)
-    runs = Queue(store, stored).open()
-    return max(known, min((run.state.outgrew for run in runs), default=0))
-
-
-def _paces(store: Store, job: Job, engine: Backend, fleet: Fleet) -> MachinePaces | None:
-    """Seconds of a run on each machine that the fleet leaves open and a scout measured; of a thousand steps
-    where the length of a run is not known."""
-    from hostler.records.sweep import measured_rates  # only where a backend chooses machines
-
-    known = {rate.fleet: rate for rate in measured_rates.every(store, job.name)}
-    if not known:
-        return None
-    slugs = {name: slug(one.name) for name, one in each_machine(engine, fleet).items()}
-    rates = {name: known[own] for name, own in slugs.items() if own in known}
-    if all(rate.seconds is not None for rate in rates.values()):
-        return MachinePaces("a run", {name: (one.seconds or 0.0) / one.seats for name, one in rates.items()})
-    return MachinePaces("1000 steps", {name: 1000 / one.rate / one.seats for name, one in rates.items()})
 
 
 def foresee(store: Store, asked: Asked) -> Funded:

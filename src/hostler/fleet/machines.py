@@ -29,7 +29,7 @@ from hostler.records.run import heartbeats
 from hostler.records.sweep import sweeps
 from hostler.records.sweep.queue import OpenRun, Queue
 from hostler.remote import keypair
-from hostler.remote.library_zip import parcel, sha_of
+from hostler.remote.library_zip import own_zip, sha_of
 from hostler.spec.job import Job
 from hostler.spec.names import slug
 from hostler.spec.project import Fleet, Project
@@ -155,7 +155,7 @@ def shape_of(fleet: Fleet, url: str, parcels: Parcels, secrets: Sequence[str] = 
 
 def parcels_of(wheels: Mapping[str, Sequence[str]]) -> Parcels:
     """Files that a bare machine takes from the store: hostler itself, and its store's driver."""
-    own = parcel().sha
+    own = own_zip().sha
     files = sorted({file for files in wheels.values() for file in files})
     shas = [sha_of(Path(file).read_bytes()) for file in files]
     return ((layout.library(own), own), *((layout.wheel(sha), sha) for sha in shas))

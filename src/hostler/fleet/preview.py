@@ -69,33 +69,33 @@ def look(store: Store, job: Job, code: str, *, anew: bool = False) -> Outlook:
     """`code` is the mark of today's code. `anew`: what is there makes way for it."""
     found = sweep.current(store, job)
     if found is None:
-        what = sweep.edited(store, None, job)
-        return Outlook(what, False, twins=equal_runs.find(store, what))
+        change = sweep.edited(store, None, job)
+        return Outlook(change, False, twins=equal_runs.find(store, change))
     touched = rows(store, [job.name], touched=True, trash=True)
     failed = again.failed_only(touched)
     if anew:
         return Outlook(_instead(store, found[0], job), True, failed=failed)
     try:
-        what = sweep.edited(store, found[0], job)
+        change = sweep.edited(store, found[0], job)
     except UsageError:
         cut_off = failed == 0 and any(row.trashed for row in touched) and sweeps.halted(store, job.name)
         if not failed and not cut_off:  # cut off: an earlier submission in its place
             raise
         return Outlook(
-            _instead(store, found[0], job), True, failed=failed, replaced=_there(found[0], touched)
+            _instead(store, found[0], job), True, failed=failed, replaced=_outside_trash(found[0], touched)
         )
-    ours = [row for row in touched if row.index in what.kept and not row.trashed]
+    ours = [row for row in touched if row.index in change.kept and not row.trashed]
     states = Counter(row.state for row in ours)
-    states[QUEUED] += len(what.kept) - len(ours)
+    states[QUEUED] += len(change.kept) - len(ours)
     return Outlook(
-        what,
+        change,
         True,
         {state: n for state, n in states.items() if n},
         other_code=tuple(row.name for row in ours if again.is_changed(row, code)),
         again=tuple(row.name for row in ours if again.is_undone(row)),
-        left=dict(Counter(row.state for row in touched if row.index in what.left)),
-        twins=equal_runs.find(store, what),
-        seconds=_usual(touched),
+        left=dict(Counter(row.state for row in touched if row.index in change.left)),
+        twins=equal_runs.find(store, change),
+        seconds=_median_seconds(touched),
     )
 
 
@@ -103,12 +103,12 @@ def _instead(store: Store, old: Job, job: Job) -> Edit:
     return edit.instead(old, job, sweep.started(store, job.name))
 
 
-def _there(old: Job, touched: list[Row]) -> int:
+def _outside_trash(old: Job, touched: list[Row]) -> int:
     """Runs of a sweep that are not in the trash."""
     gone = sum(row.trashed and row.index not in old.dropped for row in touched)
     return old.count - len(old.dropped) - gone
 
 
-def _usual(found: list[Row]) -> float | None:
+def _median_seconds(found: list[Row]) -> float | None:
     times = [row.seconds for row in found if row.state == DONE and row.seconds and not row.copy_of]
     return median(times) if times else None

@@ -17,7 +17,7 @@ from hostler.frozen import dataclass
 from hostler.records import layout
 from hostler.records.body import Record, taken_apart
 from hostler.records.packs import packed_store
-from hostler.records.run import heartbeats, log
+from hostler.records.run import log
 from hostler.records.run.log import RunKey, RunLog
 from hostler.records.run.state import LOST, UNREADABLE, RunState, fold
 from hostler.records.sweep import sweeps
@@ -467,10 +467,14 @@ class Alive:
 
     def record(self, session: str) -> Record | None:
         if session not in self._records:
+            from hostler.records.run import heartbeats  # only for runs that somebody holds
+
             self._records[session] = heartbeats.seen(self._store, session, self._say)
         return self._records[session]
 
     def age(self, session: str) -> float | None:
         if self._ages is None:
+            from hostler.records.run import heartbeats  # only for runs that somebody holds
+
             self._ages = heartbeats.ages(self._store, heartbeats.readers_time)
         return self._ages.get(session)

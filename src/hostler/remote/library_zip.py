@@ -23,7 +23,7 @@ TIME = (1980, 1, 1, 0, 0, 0)
 
 
 @dataclass(frozen=True)
-class Parcel:
+class LibraryZip:
     sha: str
     data: bytes
 
@@ -33,7 +33,7 @@ def sha_of(data: bytes) -> str:
 
 
 @lru_cache(maxsize=1)
-def parcel() -> Parcel:
+def own_zip() -> LibraryZip:
     """The very hostler that asks."""
     root = Path(hostler.__file__).parent
     target = io.BytesIO()
@@ -43,7 +43,7 @@ def parcel() -> Parcel:
             with open(f"{root}/{name}", "rb") as file:
                 _add(packed, f"hostler/{name}", file.read())
     data = target.getvalue()
-    return Parcel(hashlib.sha256(data).hexdigest(), data)
+    return LibraryZip(hashlib.sha256(data).hexdigest(), data)
 
 
 def _names(root: str) -> Iterator[str]:

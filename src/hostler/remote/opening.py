@@ -20,7 +20,7 @@ from hostler.errors import HostError, HostlerError, HostUnreachable
 from hostler.remote import refusal
 from hostler.remote.channel import Channel
 from hostler.remote.connection import Connection
-from hostler.remote.library_zip import parcel
+from hostler.remote.library_zip import own_zip
 from hostler.remote.standalone import standalone
 
 OLDEST = (3, 10)
@@ -48,7 +48,7 @@ def open_channel(
     """A channel to `module.serve(args, …)` on the other machine; HostError or HostUnreachable."""
     mark, boot = secrets.token_hex(8), standalone("hostler.remote.boot").encode()
     process = connection.start(["/bin/sh", "-c", _FIND, "hostler", mark, str(len(boot)), *NAMES])
-    told = {"mark": mark, "sha": parcel().sha, "cache": cache, "module": module, "args": dict(args)}
+    told = {"mark": mark, "sha": own_zip().sha, "cache": cache, "module": module, "args": dict(args)}
     errors = _SshErrors(process.stderr)
     limit = threading.Timer(connection.connect + PATIENCE, process.kill)
     limit.daemon = True
@@ -72,7 +72,7 @@ def _handshake(process: subprocess.Popen[bytes], mark: str, host: str, said: _Ss
             raise _ended(process, host, said)
         word, _, rest = line.partition(" ")
         if word == "need":
-            data = zlib.compress(parcel().data, 6)
+            data = zlib.compress(own_zip().data, 6)
             _send(process, b"%d\n" % len(data) + data)
             continue
         if word == "python":

@@ -3,9 +3,8 @@
 start.py           begins a run: handed over by a worker, or the script's own; open runs at forks and exit
 run.py             the run that a script holds
 params.py          parameters of a run
-recorder.py        takes what a script logs
+recorder.py        takes what a script logs: points, and texts, arrays and pictures as files
 point_file.py      the mapped file of points; survives SIGKILL
-media.py           texts, arrays and pictures that are logged
 loops.py           `epochs` and `steps`: loops that resume
 loader.py          the position inside a torch DataLoader
 loader_ahead.py    the same of a loader that Accelerate has prepared

@@ -21,7 +21,6 @@ from hostler.spec import spans, style
 from hostler.spec.names import slug
 from hostler.spec.spans import Spans
 from hostler.spec.style import Style
-from hostler.spec.together import Together
 
 if TYPE_CHECKING:
     from hostler.spec.rounds import Round
@@ -172,6 +171,16 @@ class Notify:
     on: tuple[str, ...] = ("finished", "failed", "cap")
     quiet: str = ""  # "22:00-07:00", by the clock of the machine that would send
     limit: int = 10  # messages in an hour; what is over it goes along with the next
+
+
+@dataclass(frozen=True)
+class Together:
+    """Which runs may share one process; `together.py` says which belong together."""
+
+    limit: int = 1  # runs in one process, at most; 1: each has its own
+    free: tuple[str, ...] = ()  # parameters in which those of one process may differ
+    apart: tuple[str, ...] = ()  # keys of runs that go one by one all the same
+    asked: bool = False  # a search that learns is asked for as many at a time
 
 
 @dataclass(frozen=True)

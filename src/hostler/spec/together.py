@@ -10,20 +10,10 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from hostler.frozen import dataclass
-
 if TYPE_CHECKING:
     from hostler.spec.job import Job
 
 USUAL = 128  # runs in one process, if nobody says how many
-
-
-@dataclass(frozen=True)
-class Together:
-    limit: int = 1  # runs in one process, at most; 1: each has its own
-    free: tuple[str, ...] = ()  # parameters in which those of one process may differ
-    apart: tuple[str, ...] = ()  # keys of runs that go one by one all the same
-    asked: bool = False  # a search that learns is asked for as many at a time
 
 
 def key(command: Sequence[str], params: Mapping[str, Any], free: Sequence[str]) -> str:

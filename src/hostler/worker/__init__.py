@@ -5,7 +5,8 @@ options.py            its options
 parent.py             keeps one worker process alive
 session_name.py       names of worker processes; whose place one has taken
 session.py            one worker process, from its checks to its leaving
-loop.py               takes runs until the worker may leave
+loop.py               looks for runs until the worker may leave
+held_runs.py          the runs it has: begun, measured, ended
 machine.py            store, cache and clocks that all executions share
 preflight.py          refuses a machine that cannot do the work
 pulse.py              the worker's heartbeat, and its watch over others; patience with a silent store

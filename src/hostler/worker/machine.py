@@ -18,7 +18,7 @@ from hostler.worker.compactor import Compactor
 from hostler.worker.prepare.prepare import Preparations
 from hostler.worker.process.process import Process
 from hostler.worker.process.warm import Warmth
-from hostler.worker.run.folder_remover import Broom
+from hostler.worker.run.folder_remover import FolderRemover
 from hostler.worker.run.reused_folders import ReusedFolders
 from hostler.worker.run.surroundings import Surroundings
 from hostler.worker.shared.gate import Gate
@@ -38,7 +38,7 @@ class Machine:
     warm: Warmth | None = None  # None: every run is started afresh
     preparations: Preparations = field(default_factory=Preparations)
     surroundings: Surroundings = field(default_factory=Surroundings)
-    broom: Broom = field(default_factory=Broom)
+    remover: FolderRemover = field(default_factory=FolderRemover)
     reused: ReusedFolders = field(default_factory=ReusedFolders)
     gate: Gate = field(default_factory=Gate)  # of runs that share a process
     compactor: Compactor = field(default_factory=Compactor)

@@ -61,10 +61,10 @@ def keep(
 ) -> int:
     """Run the worker until it leaves by itself; its exit code. Call it in the main thread.
 
-    notice_in: so many seconds from now its time is nearly over, as SIGUSR1 would say; watch: is given what to
-    call when the platform says so. requeue: has this very
-    machine or task come back later; called at the end if a notice made the worker give something back.
-    place: its name on its platform, and which tenant of it this is. again: exit code once given back."""
+    `notice_in`: so many seconds from now its time is nearly over, as SIGUSR1 would say. `watch`: is given
+    what to call when the platform says so. `requeue`: has this very machine or task come back later; called
+    at the end if a notice made the worker give something back. `place`: its name on its platform, and which
+    tenant of it this is. `again`: exit code once it is given back."""
     keeper = _WorkerRestarter(command, timing, env, say, place)
     timer = threading.Timer(max(notice_in or 0.0, 0.0), keeper.notice)
     timer.daemon = True

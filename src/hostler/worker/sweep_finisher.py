@@ -33,7 +33,7 @@ WAIT = 20.0  # seconds for a server's answer to a message
 
 
 @dataclass
-class Lookback:
+class OwnSweeps:
     _m: Machine
     _had: dict[str, None] = field(default_factory=dict)
     _due: dict[str, None] = field(default_factory=dict)  # not looked at since a run of it ended here
@@ -55,7 +55,9 @@ class Lookback:
         self._looked = now
         for name in names:
             del self._due[name]
-        self._thread = threading.Thread(target=self._close, args=(names, False), name="closer", daemon=True)
+        self._thread = threading.Thread(
+            target=self._finish, args=(names, False), name="sweep-finisher", daemon=True
+        )
         self._thread.start()
 
     def finish(self, *, capped: bool) -> None:
@@ -63,21 +65,21 @@ class Lookback:
         if self._thread:
             self._thread.join()
         self._m.compactor.finish(self._m.store, self._m.say)
-        self._close(list(self._had if capped else self._due), capped)
+        self._finish(list(self._had if capped else self._due), capped)
 
-    def _close(self, names: Collection[str], capped: bool) -> None:
+    def _finish(self, names: Collection[str], capped: bool) -> None:
         machine = self._m
-        closer = Closer(
+        finisher = SweepFinisher(
             machine.store,
             machine.say,
             machine.wall,
             flush=lambda sweep: machine.compactor.flush(machine.store, sweep, machine.say),
         )
-        closer.look(names, capped=capped)
+        finisher.look(names, capped=capped)
 
 
 @dataclass(frozen=True)
-class Closer:
+class SweepFinisher:
     """Packs what is in no segment when the last run of a sweep has ended, and tells people, once.
 
     The worker that first finds a sweep over creates a record of it, and packs. Each that has an address may

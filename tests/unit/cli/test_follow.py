@@ -1,4 +1,4 @@
-"""Following a run whose store is away."""
+"""Following a run whose store is away, and how often a store is looked at."""
 
 from __future__ import annotations
 

@@ -11,6 +11,7 @@ import pytest
 from hostler.backends.base import Capabilities, Launch, MachinePaces, PartlyStarted, Plan, WorkerInfo
 from hostler.errors import HostError, MachineError
 from hostler.fleet.launcher import Launcher
+from hostler.fleet.machine_choice import as_learned, scouted
 from hostler.fleet.secrets import check_told
 from hostler.records.launch import launches
 from hostler.records.run.entries import Claim, Outcome, Release
@@ -197,15 +198,15 @@ def test_launch_knows_what_scouts_measured_on_each_machine(
     store, project = open_store(str(tmp_path / "s")), default_project(tmp_path)
     job = Job(name="grid", command=("x",))
     one = Launcher(project, store.url, Fleet("cheap", "local"), LeavesOpen())
-    assert "paces" not in one.as_learned(store, [job]).fleet.known
+    assert "paces" not in as_learned(one, store, [job]).fleet.known
     for name in ("T4", "L4", "A100"):
         rate = MeasuredRate(f"cheap:{name}", 2.0, warm=10.0, steps=steps, seats=2)
         measured_rates.write(store, "grid", rate)
-    found = one.as_learned(store, [job])
+    found = as_learned(one, store, [job])
     assert found.fleet.known["paces"] == MachinePaces(work, {"T4": seconds, "L4": seconds})
-    assert [each.fleet.name for each in found.scouted()] == ["cheap:T4", "cheap:L4"]
-    assert "paces" not in one.as_learned(store, [job, job]).fleet.known  # of which of them?
-    assert one.scouted() == []
+    assert [each.fleet.name for each in scouted(found)] == ["cheap:T4", "cheap:L4"]
+    assert "paces" not in as_learned(one, store, [job, job]).fleet.known  # of which of them?
+    assert scouted(one) == []
 
 
 def test_launch_passes_by_gpus_that_all_open_runs_outgrew(tmp_path: Path) -> None:
@@ -215,7 +216,7 @@ def test_launch_passes_by_gpus_that_all_open_runs_outgrew(tmp_path: Path) -> Non
     fleet, project = Fleet("burst", "local"), default_project(tmp_path)
 
     def known() -> int:
-        one = Launcher(project, store.url, fleet, Chooses()).as_learned(store, [job])
+        one = as_learned(Launcher(project, store.url, fleet, Chooses()), store, [job])
         return int(one.fleet.known["outgrown"])
 
     def outgrows(index: int) -> None:
@@ -228,4 +229,4 @@ def test_launch_passes_by_gpus_that_all_open_runs_outgrew(tmp_path: Path) -> Non
     assert known() == 0  # the other one may fit
     outgrows(1)
     assert known() == 16
-    assert not Launcher(project, store.url, fleet, Half()).as_learned(store, [job]).fleet.known
+    assert not as_learned(Launcher(project, store.url, fleet, Half()), store, [job]).fleet.known

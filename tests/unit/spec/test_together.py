@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from hostler.spec.job import Job, Resources, from_json, to_json
-from hostler.spec.together import Together, key_of, limit_of
+from hostler.spec.job import Job, Resources, Together, from_json, to_json
+from hostler.spec.together import key_of, limit_of
 
 RUNS = ({"lr": 1, "size": 1}, {"lr": 2, "size": 1}, {"lr": 1, "size": 2})
 JOB = Job(name="j", command=("hostler", "train"), runs=RUNS, together=Together(4, ("lr",)))

@@ -46,7 +46,7 @@ def test_run_that_ends_during_a_look_is_reaped_next_time(tmp_path: Path) -> None
     project.ensure(store, "test", Timing())
     machine = Machine(store, tmp_path, "session", Timing(), say=said.append)
     worker, one = Worker(machine, Room(Offer(cpus=1, memory=1)), WorkerTerms()), Ending()
-    running: list[Any] = worker._running
+    running: list[Any] = worker._runs.running
     running.append(one)
     worker._room.take(one.placement)
     worker._reap()
@@ -76,7 +76,7 @@ def test_looks_that_take_long_are_rare_until_a_place_is_free(
     at(0.0)
     at(1.0)
     assert looks == [0.0, 1.0], "nothing runs here: nobody is disturbed"
-    running: list[Any] = worker._running
+    running: list[Any] = worker._runs.running
     running.append(one)
     worker._room.take(one.placement)
     at(2.0)

@@ -9,9 +9,8 @@ from hostler.records.run import heartbeats
 from hostler.records.sweep import rungs, sweeps
 from hostler.settings import Timing
 from hostler.spec import space
-from hostler.spec.job import Budget, Job, Objective
+from hostler.spec.job import Budget, Job, Objective, Together
 from hostler.spec.states import PAUSED
-from hostler.spec.together import Together
 from hostler.store.memory import MemoryStore
 from hostler.worker.claim.claimant import Claimant
 from hostler.worker.claim.claimer import Taken
@@ -61,7 +60,7 @@ class Play:
             return self.sharing.limit(job, run.key.index, run.key.run, run.state)
 
         self.held.add(taken.attempt.key.run)
-        found = self.finder.mates(taken, limit, self.held)
+        found = self.finder.mates.claim(taken, limit, self.held)
         self.held |= {one.attempt.key.run for one in found}
         return found
 

@@ -12,7 +12,7 @@ from hostler.records.sweep.queue import OpenRun, Queue
 from hostler.spec.job import Job, Resources
 from hostler.store.memory import MemoryStore
 from hostler.worker.claim.claimant import Claimant
-from hostler.worker.claim.open_runs import OpenRuns, by_urgency, sort_open
+from hostler.worker.claim.open_runs import SortedRuns, by_urgency, sort_open
 from hostler.worker.claim.session_watch import Sessions
 
 ME = Claimant("me", {"fleet": "gpus/3"})
@@ -27,7 +27,7 @@ def held(session: str, **claim: Any) -> dict[str, Any]:
     return {"state": "running", "session": session, "claim": claim, "head": 1}
 
 
-def counts(found: OpenRuns) -> dict[str, int]:
+def counts(found: SortedRuns) -> dict[str, int]:
     return {name: n for name, value in vars(found).items() if (n := len(value) if name == "free" else value)}
 
 

@@ -75,7 +75,7 @@ def test_lost_session_is_news_until_its_runs_were_searched() -> None:
     scene.beat("a")
     scene.beat(times=7)
     assert scene.watch.lost == {"a"}
-    scene.watch.searched(scene.watch.look())
+    scene.watch.looked_deep(scene.watch.look())
     assert scene.watch.lost == frozenset()
     scene.beat("a")
     scene.beat(times=7)

@@ -2,8 +2,7 @@
 
 serve.py        starts the dashboard: port, guard, server; bounds its connections
 app.py          addresses of the web application and their handlers
-pagefiles.py    files of the page, and a first view in one answer
-modules.py      modules of the page joined into one script
+pagefiles.py    files of the page, its modules joined: a first view in one answer
 door.py         every request passes here first
 guard.py        rules by which a request is let in
 token.py        the token that opens a dashboard, and its file

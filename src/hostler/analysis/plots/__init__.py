@@ -2,10 +2,9 @@
 
 `draw(store, kind, sweep, ...)` makes a chart; `save(chart, path)` writes PNG, SVG, PDF or HTML.
 
-drawing.py          the kinds of plots by name
+drawing.py          the kinds of plots by name; the archive as a source
 look.py             options of a plot
 source.py           runs with values and curves, as plots take them
-archived.py         the archive as a source
 chart.py            a chart as plain data: panels, axes, marks
 curveplots.py       curves: the best among the others, grids with repeats averaged
 progress.py         the best so far over a search, with its cost

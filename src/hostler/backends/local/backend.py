@@ -18,7 +18,6 @@ from itertools import pairwise
 from pathlib import Path
 
 from hostler import env, proctable
-from hostler.backends import privatefile
 from hostler.backends.base import Capabilities, Launch, MachineInfo, Plan, Question, WorkerInfo
 from hostler.spec.names import slug
 from hostler.spec.project import Fleet
@@ -53,6 +52,8 @@ class LocalBackend:
             if info.alive or info.detail:
                 worker_infos.append(info)
             else:
+                from hostler.backends import privatefile  # only once a worker of this machine has left
+
                 privatefile.remove_own(_secrets_of(path))
                 path.unlink(missing_ok=True)
         return worker_infos

@@ -72,7 +72,7 @@ class SlurmBackend:
             raise
         except MachineError:
             if launch.vault:
-                self._sweep_up(plan.fleet)
+                self._forget_secrets(plan.fleet)
             raise
 
     def list(self, fleet: Fleet) -> Sequence[WorkerInfo]:
@@ -113,10 +113,10 @@ class SlurmBackend:
         kept = PrivateContent(launch.secrets, launch.keys)
         if not kept:
             return
-        self._sweep_up(fleet)
+        self._forget_secrets(fleet)
         self.terminal.keep(launch.vault.rpartition("/")[2], kept)
 
-    def _sweep_up(self, fleet: Fleet) -> None:
+    def _forget_secrets(self, fleet: Fleet) -> None:
         if not self._rows(fleet):
             self.terminal.forget(mark(fleet))
 
@@ -131,10 +131,10 @@ class SlurmBackend:
                 log = f"{launch.logs}/{answer}_" if launch.logs else ""
                 started.append(WorkerInfo(answer, fleet.name, True, "submitted", array.tasks, log))
                 continue
-            others = self._others(fleet, launch, arrays, answer) if not started else ()
-            if not others:
+            instead = self._instead(fleet, launch, arrays, answer) if not started else ()
+            if not instead:
                 raise self._refused(answer, started)
-            return self._submit(fleet, launch, others)
+            return self._submit(fleet, launch, instead)
         return started
 
     def _refused(self, answer: Refusal, started: Sequence[WorkerInfo]) -> MachineError:
@@ -149,7 +149,7 @@ class SlurmBackend:
             lambda: self._take_back(ids),
         )
 
-    def _others(
+    def _instead(
         self, fleet: Fleet, launch: Launch, arrays: tuple[Array, ...], answer: Refusal
     ) -> tuple[Array, ...]:
         """Arrays that the site may take instead; nothing if there are none."""

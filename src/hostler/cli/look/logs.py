@@ -12,7 +12,7 @@ from hostler.backends.base import Cloud
 from hostler.backends.registry import backend_of
 from hostler.cli import here
 from hostler.cli.terminal import output
-from hostler.cli.terminal.follow import Vigil
+from hostler.cli.terminal.liveness import Liveness
 from hostler.cli.terminal.loglines import LogLines, print_line
 from hostler.errors import MissingError, UsageError
 from hostler.fleet.fleet_choice import fleet_of
@@ -79,7 +79,7 @@ class _Shown:
     ) -> None:
         self.name = _name(store, key) if many or as_json else key.sweep
         self._many, self._json, self._raw = many, as_json, raw
-        self._vigil = Vigil(store, key)
+        self._liveness = Liveness(store, key)
         self._log = readable(RunLog(store, key), output.saying())
         self._reader = LogReader(store, key.run, self._number(attempt))
         if tail is not None and pattern is None:
@@ -100,7 +100,7 @@ class _Shown:
 
     def deserted(self, news: bool) -> str:
         """A hint if no worker is at the run; following goes on: one may come."""
-        return self._vigil.look(fold(self._log.entries), news, time.monotonic())
+        return self._liveness.look(fold(self._log.entries), news, time.monotonic())
 
     def print_new(self) -> bool:
         found = False

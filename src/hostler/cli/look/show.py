@@ -42,9 +42,9 @@ def command(run: str, store_url: str | None, as_json: bool) -> int:
 def _held(store: Store, found: Dossier) -> str:
     if found.row.state not in (PAUSED, STOPPED):
         return ""
-    from hostler.cli.terminal import halted  # with what acts on runs: only for runs that may go on
+    from hostler.cli.terminal import halt_hints  # with what acts on runs: only for runs that may go on
 
-    return halted.out_of_hours(store, found.row.sweep)
+    return halt_hints.out_of_hours(store, found.row.sweep)
 
 
 def facts(found: Dossier) -> dict[str, Any]:

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING
 
 import click
 
-from hostler import settings
 from hostler.cli import here
 from hostler.cli.look import sweep_lines
 from hostler.cli.terminal import output, run_columns, screen
@@ -19,7 +18,6 @@ from hostler.cli.terminal.run_columns import ALL
 from hostler.cli.terminal.screen import paint
 from hostler.cli.terminal.table import WIDEST, need_a_worker, print_table, watch_table
 from hostler.errors import DamagedError, MissingError, NewerFormatError
-from hostler.records.launch import costs, launches
 from hostler.records.rows import Row, rows
 from hostler.records.run.log import CAP
 from hostler.records.run.state import LOST, UNREADABLE
@@ -30,6 +28,7 @@ from hostler.store import Store
 
 if TYPE_CHECKING:
     from hostler.cli.terminal.output import Say
+    from hostler.records.launch.settlement import Spend
     from hostler.spec.job import Job
 
 _NONE: Mapping[str, Job] = MappingProxyType({})
@@ -75,7 +74,7 @@ def command(
         return 0
     run_columns.check(found, [word for word in columns.split(",") if word not in ("", ALL)], "--columns")
     run_columns.check(found, [sort.lstrip("-")] if sort else [], "--sort")
-    lines = [] if states or tags else _lines(store, chosen, say, large)
+    lines, spends = ([], []) if states or tags else _lines(store, chosen, say, large)
     if not found and not lines:
         click.echo(_nothing(store, filtered=bool(states or tags)), err=True)
     elif watch:
@@ -86,14 +85,14 @@ def command(
         over = () if states or tags else chosen
         with late_hosts.awaited(here.store_url(store_url)):
             watch_table(look, lambda seen: goes_on(store, seen, over), sort=sort, columns=columns)
-        lines = _lines(store, chosen, say)
+        lines, spends = _lines(store, chosen, say)
     elif found:
         print_table(found, sort=sort, columns=columns)
     queues = _in_queues(store, say) if _any_queued(found, lines) or any(row.forming for row in found) else []
     waiting = _hint(store, found, say) if found and not watch and not lines and not queues else False
     for line in (*queues, *_forming(store, found)):
         click.echo(f"  {line}")
-    for line in [] if names or states or tags else _by_hand(store):
+    for line in [] if names or states or tags else _by_hand(spends):
         click.echo(line)
     _print_troubles(store, found, lines)
     waiting |= sweep_lines.print_lines(store, lines, say, hint=not queues)
@@ -138,13 +137,14 @@ def attention(found: Sequence[Row], lines: Sequence[Summary], *, waiting: bool) 
     return f"! needs attention: {', '.join(parts)}" if parts else ""
 
 
-def _lines(store: Store, chosen: list[str], say: Say, read: Mapping[str, Job] = _NONE) -> list[Summary]:
-    """`read`: specs that have been read already."""
-    return [
-        summary
-        for summary in sweep_lines.summaries(store, chosen, say, read)
-        if sweep_lines.has_line(summary)
-    ]
+def _lines(
+    store: Store, chosen: list[str], say: Say, read: Mapping[str, Job] = _NONE
+) -> tuple[list[Summary], list[Spend]]:
+    """Summaries of sweeps that get a line, and the spends of all launches. `read`: specs that have been read
+    already."""
+    spends = sweep_lines.spends(store, say)
+    summaries = sweep_lines.summaries(store, chosen, spends, say, read)
+    return [summary for summary in summaries if sweep_lines.has_line(summary)], spends
 
 
 def _newest_last(store: Store, names: Sequence[str]) -> list[str]:
@@ -164,9 +164,8 @@ def _named(store: Store, names: tuple[str, ...]) -> list[str]:
     return list(dict.fromkeys(resolve.sweep(store, name) for name in names))
 
 
-def _by_hand(store: Store) -> list[str]:
-    """Machines that work on nothing, and cost. What cannot be read was said with the sweeps' costs."""
-    spends = costs.spends(store, settings.timing(), lambda line: None)
+def _by_hand(spends: Sequence[Spend]) -> list[str]:
+    """Machines that work on nothing, and cost."""
     there = [spend for spend in spends if spend.generation.by_hand and not spend.over]
     if not there:
         return []
@@ -180,11 +179,11 @@ def _capped(store: Store, found: list[Row], told: Collection[str]) -> list[str]:
     names = dict.fromkeys(row.sweep for row in found if row.state == PAUSED and row.paused_by == CAP)
     if not names:
         return []
-    from hostler.cli.terminal import halted  # with what acts on runs: only for runs that a budget paused
+    from hostler.cli.terminal import halt_hints  # with what acts on runs: only for runs that a budget paused
 
     lines = []
     for name in names:
-        if not (why := halted.out_of_hours(store, name)):
+        if not (why := halt_hints.out_of_hours(store, name)):
             then = f"{resuming(store, name)} continues it; hostler cost {name} shows the cost"
             lines.append(f"{name} has reached a limit of money or time; {then}")
         elif name not in told:
@@ -215,6 +214,8 @@ def _listed(names: list[str]) -> str:
 
 def resuming(store: Store, name: str) -> str:
     """The command that resumes a sweep where it ran last: without `--on` it might be this machine."""
+    from hostler.records.launch import launches  # only for sweeps that are paused
+
     served = [
         one
         for one in launches.everywhere(store, lambda line: None)
@@ -272,7 +273,7 @@ def _large(store: Store, names: Sequence[str]) -> dict[str, Job]:
 
 
 def _sweeps(store: Store, chosen: list[str], as_json: bool, say: Say) -> int:
-    summaries = sweep_lines.summaries(store, chosen, say)
+    summaries = sweep_lines.summaries(store, chosen, sweep_lines.spends(store, say), say)
     if as_json:
         output.print_json([sweep_lines.as_json(summary) for summary in summaries])
     else:

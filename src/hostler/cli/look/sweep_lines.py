@@ -13,7 +13,7 @@ from hostler import settings
 from hostler.cli.terminal import output, screen
 from hostler.cli.terminal.table import is_terminal
 from hostler.errors import DamagedError, MissingError, NewerFormatError
-from hostler.records.launch import costs
+from hostler.records import layout
 from hostler.records.sweep import summary, sweeps
 from hostler.records.sweep.summary import Summary
 from hostler.spec.states import QUEUED, STOPPED
@@ -28,12 +28,24 @@ if TYPE_CHECKING:
 
 
 def summaries(
-    store: Store, chosen: list[str], say: Say, read: Mapping[str, Job] = MappingProxyType({})
+    store: Store,
+    chosen: list[str],
+    spends: list[Spend],
+    say: Say,
+    read: Mapping[str, Job] = MappingProxyType({}),
 ) -> list[Summary]:
     """Summaries of sweeps that are not wholly in the trash. `read`: specs that have been read already."""
     found = [one for name in chosen if (one := _summary(store, name, say, read.get(name)))]
-    spends = costs.spends(store, settings.timing(), say)
     return [_with_cost(store, one, spends, say) for one in found if one.runs or one.method]
+
+
+def spends(store: Store, say: Say) -> list[Spend]:
+    """Spends of all launches with a price; none where no fleet has had a launch."""
+    if not any(store.list(layout.FLEETS, deep=False)):
+        return []
+    from hostler.records.launch import costs  # most stores are used by this machine alone
+
+    return costs.spends(store, settings.timing(), say)
 
 
 def has_line(one: Summary) -> bool:
@@ -77,6 +89,8 @@ def _summary(store: Store, name: str, say: Say, job: Job | None) -> Summary | No
 def _with_cost(store: Store, one: Summary, spends: list[Spend], say: Say) -> Summary:
     if one.budget is None and not spends:
         return one
+    from hostler.records.launch import costs  # only where a launch or a budget costs something
+
     try:
         return replace(one, cost=costs.of_sweep(store, one.name, one.budget, spends))
     except (DamagedError, NewerFormatError) as error:
@@ -99,9 +113,9 @@ def _folded(line: str) -> str:
 
 
 def _way_out(store: Store, name: str) -> str:
-    from hostler.cli.terminal import halted  # with what acts on runs: only for sweeps that are halted
+    from hostler.cli.terminal import halt_hints  # with what acts on runs: only for sweeps that are halted
 
-    return halted.way_out(store, name, sweeps.halted(store, name) or {})
+    return halt_hints.way_out(store, name, sweeps.halted(store, name) or {})
 
 
 def _left(store: Store, names: list[str], say: Say) -> dict[str, str]:

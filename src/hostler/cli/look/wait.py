@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Sequence
 import click
 
 from hostler.cli import here
-from hostler.cli.terminal import halted, named_rows, output
+from hostler.cli.terminal import halt_hints, named_rows, output
 from hostler.cli.terminal.follow import pause
 from hostler.cli.terminal.hints import died, nobody
 from hostler.cli.terminal.screen import state
@@ -109,7 +109,7 @@ def exit_code(
         assert limit is not None
         click.echo(f"hostler: after {show_duration(limit)}: {output.counts(found)}", err=True)
         return TIMED_OUT
-    stuck = halted.lines(store, found, also)
+    stuck = halt_hints.lines(store, found, also)
     for line in stuck:
         click.echo(f"hostler: {output.counts(found)}; {line}", err=True)
     if not found and not stuck:

@@ -8,6 +8,7 @@ from pathlib import Path
 import click
 
 from hostler.errors import UsageError
+from hostler.fleet import machine_choice
 from hostler.fleet.launcher import Launcher, sweep_launcher
 from hostler.records.sweep import measured_rates
 from hostler.records.sweep.measured_rates import MeasuredRate
@@ -28,9 +29,11 @@ def chosen_launcher(
     """The launcher of the fleet that is named, or of the cheapest of several; which one is said."""
     names = fleet_names([on or ""])
     if len(names) < 2:
-        return sweep_launcher(project, url, on, job.parallel, script).as_learned(store, [job])
+        workers = sweep_launcher(project, url, on, job.parallel, script)
+        return machine_choice.as_learned(workers, store, [job])
     launchers = [
-        sweep_launcher(project, url, name, job.parallel, script).as_learned(store, [job]) for name in names
+        machine_choice.as_learned(sweep_launcher(project, url, name, job.parallel, script), store, [job])
+        for name in names
     ]
     own = {
         name: launcher.fleet.name for name, launcher in zip(names, launchers, strict=True)

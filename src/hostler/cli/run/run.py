@@ -16,7 +16,6 @@ from hostler.cli.run.pricing import Outlay
 from hostler.cli.terminal.follow import follow
 from hostler.errors import UsageError
 from hostler.fleet.launcher import Launcher, launcher
-from hostler.fleet.secrets import check_secrets, check_told
 from hostler.fleet.submit import Submitted, draft, named, submit
 from hostler.records.sweep import sweeps
 from hostler.spec.argv import command_for, params_of, with_params
@@ -62,8 +61,7 @@ def command(
     costs = pricing.outlay(store, workers, [job], 1, settle=not dry_run)
     if dry_run:
         return _show(workers, job, costs)
-    check_secrets([*job.secrets, *_token(project)])
-    check_told(job.notify.to)
+    _check_secrets(project, job)
     if not pricing.agreed(costs, yes=yes):
         click.echo("hostler: nothing was submitted", err=True)
         return 1
@@ -148,9 +146,14 @@ def _like(project: Project, store: Store, word: str, words: tuple[str, ...]) -> 
     return replace(new, command=with_params(old.command, changes, forms))
 
 
-def _token(project: Project) -> tuple[str, ...]:
+def _check_secrets(project: Project, job: Job) -> None:
     token = project.git.token_secret if project.git else None
-    return (token,) if token else ()
+    names = [*job.secrets, *([token] if token else [])]
+    if names or job.notify.to:
+        from hostler.fleet.secrets import check_secrets, check_told  # most runs have none
+
+        check_secrets(names)
+        check_told(job.notify.to)
 
 
 def _announce(done: Submitted, *, quiet: bool) -> None:

@@ -23,7 +23,7 @@ from hostler.cli.run.wish import kept
 from hostler.cli.terminal import output
 from hostler.cli.terminal.ask import ask
 from hostler.errors import HostlerError, UsageError
-from hostler.fleet import preview
+from hostler.fleet import machine_choice, preview
 from hostler.fleet.fleet_choice import completed, on_name
 from hostler.fleet.launcher import Launcher, sweep_launcher
 from hostler.fleet.scouting import Scout, ScoutCandidate, candidate
@@ -128,7 +128,7 @@ def _wishes(named: Sequence[Launcher], store: Store, runs: int) -> list[ScoutedW
     room, wishes = runs - len(named), list[ScoutedWish]()
     for launcher in named:
         try:
-            able = launcher.each_machine(store)
+            able = machine_choice.each_machine(launcher, store)
         except HostlerError:  # said where it is tried
             able = []
         count = min(len(able), MACHINES, 1 + room)

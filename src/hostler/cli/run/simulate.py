@@ -17,7 +17,7 @@ from hostler.cli import here
 from hostler.cli.extras import needs
 from hostler.cli.terminal import output
 from hostler.errors import UsageError
-from hostler.fleet import preview
+from hostler.fleet import machine_choice, preview
 from hostler.fleet.launcher import sweep_launcher
 from hostler.fleet.sweep import as_stored, draft_sweep
 from hostler.records import project
@@ -66,7 +66,8 @@ def _study(
     named = list(dict.fromkeys(name for one in on for name in one.split(",") if name))
     names: list[str | None] = [*named] or [None]
     launchers = [
-        sweep_launcher(sweep_file.project, url, name, job.parallel).as_learned(store, [job]) for name in names
+        machine_choice.as_learned(sweep_launcher(sweep_file.project, url, name, job.parallel), store, [job])
+        for name in names
     ]
     timing = project.agreed(store, project.timing_of(url))
     return study(store, launchers, job, outlook.runs if whole else outlook.open, wishes, timing, time.time())

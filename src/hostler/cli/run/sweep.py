@@ -84,9 +84,9 @@ class _Draft:
     """A sweep as it would be submitted, to whom, and for how much."""
 
     store: Store
-    given: SweepFile
+    file: SweepFile
     job: Job
-    found: Outlook
+    outlook: Outlook
     workers: Launcher
     costs: Outlay
     together: str
@@ -120,7 +120,7 @@ def command(
     """Run every configuration of a sweep file; the same file again submits what is new in it."""
     words = _Words(on, script, init_from, sweep_target(**target_words), one_by_one, overwrite, not no_start)
     draft = _drafted(file, store_url, words, settle=not dry_run)
-    store, job, outlook = draft.store, draft.job, draft.found
+    store, job, outlook = draft.store, draft.job, draft.outlook
     if dry_run:
         return _show(draft, as_json)
     check_secrets(job.secrets)
@@ -128,24 +128,24 @@ def command(
     named = on is not None or script is not None or draft.aim is not None
     _check_money(store, outlook, draft.costs, no_start=no_start, always=named, again=resubmit)
     _announce(draft, priced=not no_start)
-    forecast.say_notes(draft.given.notes)
+    forecast.say_notes(draft.file.notes)
     reuse = reuse or _takes_results(outlook, yes=yes)
-    wishes = _SweepChanges(overwrite, resubmit, rerun is not None, reuse, yes)
-    if not _agreed(outlook, wishes):
+    changes = _SweepChanges(overwrite, resubmit, rerun is not None, reuse, yes)
+    if not _agreed(outlook, changes):
         click.echo("hostler: nothing was submitted", err=True)
         return 1
-    if first and not report_trial(try_first(draft.given.project, job, 0, TRIAL), job):
+    if first and not report_trial(try_first(draft.file.project, job, 0, TRIAL), job):
         return 1
     anew = overwrite or bool(outlook.replaced)
     done = submit_sweep(
-        store, draft.given, job, anew=anew, failed=bool(outlook.replaced) or (overwrite and yes)
+        store, draft.file, job, anew=anew, failed=bool(outlook.replaced) or (overwrite and yes)
     )
-    reopened = _settle(store, done, outlook, wishes)
+    reopened = _settle(store, done, outlook, changes)
     if draft.aim:
         target.write(store, done.job.name, draft.aim.target)
     workers = replace(draft.workers, take_back=lambda question: all_or_none or (not yes and asked(question)))
     _start(store, workers, done, outlook, reopened, no_start=no_start, always=named)
-    code = _wait(store, done.job, draft.given.results, as_json) if waits else 0
+    code = _wait(store, done.job, draft.file.results, as_json) if waits else 0
     if as_json:
         _print_result(draft, version=done.version, reopened=reopened)
     return code
@@ -205,18 +205,18 @@ def _announce(draft: _Draft, *, priced: bool) -> None:
 
 
 def _lines(draft: _Draft, *, priced: bool = True) -> list[str]:
-    lines = [*forecast.lines(draft.found, draft.workers.fleet, draft.price, draft.together)]
+    lines = [*forecast.lines(draft.outlook, draft.workers.fleet, draft.price, draft.together)]
     lines += pricing.lines(draft.costs) if priced else ()
     return lines + [f"  {line}" for line in (draft.aim.lines if draft.aim else ())]
 
 
 def _print_result(draft: _Draft, **done: object) -> None:
-    plan = forecast.as_json(draft.found, draft.workers.fleet, draft.price)
+    plan = forecast.as_json(draft.outlook, draft.workers.fleet, draft.price)
     output.print_json({**plan, "together": draft.together, "price": pricing.as_json(draft.costs), **done})
 
 
 def _show(draft: _Draft, as_json: bool) -> int:
-    outlook, workers = draft.found, draft.workers
+    outlook, workers = draft.outlook, draft.workers
     hidden = workers.hidden([outlook.job])
     plan = workers.plan([outlook.job.name], outlook.open, funded=draft.costs.funded, hidden=hidden)
     if as_json:
@@ -238,21 +238,21 @@ def _check_money(
         raise costs.refused
 
 
-def _agreed(found: Outlook, wishes: _SweepChanges) -> bool:
+def _agreed(found: Outlook, changes: _SweepChanges) -> bool:
     if found.replaced:
-        return ask(f"{found.job.name}: {forecast.nothing_succeeded(found)}. Replace them?", yes=wishes.yes)
-    if wishes.overwrite and found.there and not (wishes.yes and found.failed is not None):
+        return ask(f"{found.job.name}: {forecast.nothing_succeeded(found)}. Replace them?", yes=changes.yes)
+    if changes.overwrite and found.there and not (changes.yes and found.failed is not None):
         question = f"The sweep {found.job.name} goes to the trash. Type its name to agree"
-        if wishes.yes:
+        if changes.yes:
             raise UsageError("-o asks for the sweep's name, which -y does not answer", hint="leave -y out")
         return ask_text(question, "", yes=False) in (found.job.name, found.job.title)
-    return ask("Submit?", yes=wishes.yes)
+    return ask("Submit?", yes=changes.yes)
 
 
-def _settle(store: Store, done: Swept, found: Outlook, wishes: _SweepChanges) -> int:
+def _settle(store: Store, done: Swept, found: Outlook, changes: _SweepChanges) -> int:
     """After the round is written: what is taken over, bounded, lifted, done again. Returns how many are."""
     job = done.job
-    if wishes.reuse and found.twins:
+    if changes.reuse and found.twins:
         taken = equal_runs.take_over(store, job, found.twins)
         click.echo(f"hostler: {counted(taken, 'result')} taken over", err=True)
     touched = [
@@ -262,11 +262,11 @@ def _settle(store: Store, done: Swept, found: Outlook, wishes: _SweepChanges) ->
     ]
     if job.parallel is not None:
         concurrency.enrol(store, job, [(row.id, row.claim) for row in touched if row.state == RUNNING])
-    if wishes.overwrite or found.replaced:
+    if changes.overwrite or found.replaced:
         sweeps.lift(store, job.name)
     again.lift_if_allowed(store, job)
-    chosen = [row for row in touched if wishes.resubmit and again.is_undone(row)]
-    chosen += [row for row in touched if wishes.rerun and again.is_changed(row, job.source.mark)]
+    chosen = [row for row in touched if changes.resubmit and again.is_undone(row)]
+    chosen += [row for row in touched if changes.rerun and again.is_changed(row, job.source.mark)]
     return again.reopen(store, job, chosen)
 
 
@@ -285,9 +285,9 @@ def _start(
         click.echo(f"hostler: {note}", err=True)
     halt = sweeps.halted(store, name)
     if halt:
-        from hostler.cli.terminal import halted  # hardly ever
+        from hostler.cli.terminal import halt_hints  # hardly ever
 
-        click.echo(f"hostler: {halted.line(store, name, halt)}", err=True)
+        click.echo(f"hostler: {halt_hints.line(store, name, halt)}", err=True)
     if no_start:
         click.echo(f"hostler: {name} is submitted; to work on it, anywhere that reaches the store:", err=True)
         click.echo(shlex.join(["hostler", "worker", store.url, "--sweep", name]))

@@ -12,6 +12,7 @@ from hostler.backends.base import Named
 from hostler.cli.run.fleet_pick import fleet_names
 from hostler.cli.run.wish import SweepTarget, moment_words
 from hostler.errors import UsageError
+from hostler.fleet import machine_choice
 from hostler.fleet.launcher import Launcher, sweep_launcher
 from hostler.frozen import dataclass
 from hostler.records import project as projects
@@ -62,8 +63,8 @@ def targeted(
         )
     names = fleet_names([on or ""])
     every = [sweep_launcher(project, url, name, job.parallel) for name in names or _all(project)]
-    learned = [launcher.as_learned(store, [job]) for launcher in every]
-    launchers = [each for launcher in learned for each in (launcher, *launcher.scouted())]
+    learned = [machine_choice.as_learned(launcher, store, [job]) for launcher in every]
+    launchers = [each for launcher in learned for each in (launcher, *machine_choice.scouted(launcher))]
     timing = projects.agreed(store, projects.timing_of(url))
     options = StudyOptions(preempt=wish.rates, run_time=wish.run_time)
 

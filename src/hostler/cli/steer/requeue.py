@@ -11,8 +11,9 @@ import click
 from hostler.cli import here
 from hostler.cli.run import pricing
 from hostler.cli.steer.acting import NEEDLESS, REFUSED, Result
-from hostler.cli.terminal import halted, output
+from hostler.cli.terminal import halt_hints, output
 from hostler.errors import MissingError, UsageError
+from hostler.fleet import machine_choice
 from hostler.fleet.launcher import launcher
 from hostler.fleet.secrets import check_secrets
 from hostler.records.rows import rows
@@ -38,7 +39,7 @@ def affords(
         except (MissingError, UsageError):  # said when it is acted on
             continue
         jobs[job.name] = job
-    workers = launcher(here.project(), url, on).as_learned(store, list(jobs.values()))
+    workers = machine_choice.as_learned(launcher(here.project(), url, on), store, list(jobs.values()))
     costs = pricing.outlay(store, workers, list(jobs.values()), settle=True)
     if pricing.agreed(costs, yes=yes):
         return True
@@ -59,7 +60,7 @@ def allow_hours(store: Store, names: Sequence[str]) -> None:
         job = _with_hours(store, job, _hours_in_file(job))
         if deadline.is_over(store, job):
             why = deadline.why(job)
-            raise UsageError(f"{job.name}: {why}", hint=halted.more_hours(store, job.name))
+            raise UsageError(f"{job.name}: {why}", hint=halt_hints.more_hours(store, job.name))
         deadline.lift_if_allowed(store, job)
 
 
@@ -100,11 +101,11 @@ def start_for(
     for name in waiting:
         halt = sweeps.halted(store, name)
         if halt:
-            click.echo(f"hostler: {halted.line(store, name, halt)}", err=True)
+            click.echo(f"hostler: {halt_hints.line(store, name, halt)}", err=True)
     if waiting and not no_start:
         jobs = [sweeps.load(store, name) for name in waiting]
         check_secrets(secret for job in jobs for secret in job.wanted)
-        workers = launcher(here.project(), url, on).as_learned(store, jobs)
+        workers = machine_choice.as_learned(launcher(here.project(), url, on), store, jobs)
         shared = workers.engine.capabilities.shared
         workers.start_missing(waiting, _open(store, waiting) if shared else 0)
 

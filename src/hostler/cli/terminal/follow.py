@@ -1,7 +1,7 @@
 """Follow one run from the store: its log as it comes, its end as an exit code.
 
 Ctrl-C once asks the run to save and stop; twice kills it. SIGTERM asks it to stop, too. A run that
-nobody works on is not followed for ever: see `Vigil`.
+nobody works on is not followed for ever (`liveness.py`).
 """
 
 from __future__ import annotations
@@ -17,7 +17,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from hostler.errors import HostlerError, StoreUnreachable
+from hostler.cli.terminal.liveness import Liveness
+from hostler.errors import StoreUnreachable
 from hostler.records.interest import Looking
 from hostler.records.run.log import RunKey, RunLog
 from hostler.records.run.state import RunState, fold
@@ -37,9 +38,6 @@ T = TypeVar("T")
 
 LOOK = 0.2
 BUCKET_LOOK = 1.0  # requests to a bucket cost money
-QUIET = 3.0  # seconds without news before anybody asks, and between two askings
-LONGEST = 30.0  # and between two askings while our worker waits in a queue
-TAIL = 8  # lines of the worker's own log that are shown
 SOON = 0.05  # seconds between two looks at a folder at least
 PART = 10  # of the time that has gone by
 
@@ -89,7 +87,7 @@ def follow(
     else escape sequences are shown."""
     reader, run_log = LogReader(store, key.run, later_than=later_than), RunLog(store, key)
     show = partial(_print, reader, None if raw else _text(), err=as_json)
-    vigil = Vigil(store, key, engine, fleet, workers, start)
+    liveness = Liveness(store, key, engine, fleet, workers, start)
     abandoned = ""
     folder, begun = is_folder(store.url), time.monotonic()
     with _interrupts() as pressed, Looking(store, time.monotonic) as looking:
@@ -103,7 +101,7 @@ def follow(
                 pressed.acted += 1
                 _pressed(store, key, pressed.acted)
                 continue
-            abandoned = _watched(vigil, state, news, pressed)
+            abandoned = _watched(liveness, state, news, pressed)
             if abandoned:
                 break
             time.sleep(pause(time.monotonic() - begun, LOOK if folder else BUCKET_LOOK, folder=folder))
@@ -151,9 +149,9 @@ def _report(store: Store, state: RunState, key: RunKey, pressed: _Interrupts) ->
     elif state.state == DONE:
         _offer((state.end or {}).get("outputs"), key)
     else:
-        from hostler.cli.terminal import halted  # most runs end well
+        from hostler.cli.terminal import halt_hints  # most runs end well
 
-        then = halted.out_of_hours(store, key.sweep) or f"hostler resume {key.sweep} continues it"
+        then = halt_hints.out_of_hours(store, key.sweep) or f"hostler resume {key.sweep} continues it"
         click.echo(f"hostler: {key.sweep} is {state.state}; {then}", err=True)
     if pressed.terminated:
         return 143
@@ -201,8 +199,8 @@ def _print(reader: LogReader, text: Text | None, *, err: bool) -> bool:
     return came
 
 
-def _watched(vigil: Vigil, state: RunState, news: bool, pressed: _Interrupts) -> str:
-    return _patiently(lambda: vigil.look(state, news, time.monotonic()), pressed)
+def _watched(liveness: Liveness, state: RunState, news: bool, pressed: _Interrupts) -> str:
+    return _patiently(lambda: liveness.look(state, news, time.monotonic()), pressed)
 
 
 def _patiently(read: Callable[[], T], pressed: _Interrupts) -> T:
@@ -239,104 +237,3 @@ def _interrupts() -> Iterator[_Interrupts]:
     finally:
         for number, handler in old:
             signal.signal(number, handler)
-
-
-class Vigil:
-    """Tells whether a worker is still at a run that is being followed.
-
-    While anything comes (a log entry, a line) nobody asks. After some silence: a worker of ours that lives,
-    or any worker with a fresh heartbeat that serves the run, is enough to go on. If nobody is left of those
-    who held it, and we can, another worker is started. Nobody at all means that following would never end,
-    which is said, with what our worker said last and what to type.
-    """
-
-    def __init__(
-        self,
-        store: Store,
-        key: RunKey,
-        engine: Backend | None = None,
-        fleet: Fleet | None = None,
-        workers: Sequence[WorkerInfo] = (),
-        start: Callable[[], Sequence[WorkerInfo]] | None = None,
-    ) -> None:
-        self._store, self._key, self._engine, self._fleet = store, key, engine, fleet
-        self._workers, self._start = workers, start
-        self._head, self._told, self._waits = -1, "", list[str]()
-        self._quiet = QUIET
-        self._asked: float | None = None  # the last news, or the last asking
-
-    def look(self, state: RunState, news: bool, now: float) -> str:
-        """'' while there is reason to wait; else what to say before leaving."""
-        if news or state.head != self._head or self._asked is None:
-            self._head, self._asked = state.head, now
-            self._quiet = QUIET
-        if now - self._asked < self._quiet:
-            return ""
-        self._asked = now
-        if self._ours_live():
-            self._quiet = min(self._quiet * 1.5, LONGEST) if self._waits else QUIET
-            self._tell_of_trouble()
-            return ""
-        if self._held(state):
-            return ""
-        if self._start is None or state.state != RUNNING:
-            return self._words(state)
-        click.echo("hostler: its worker is lost; starting another", err=True)
-        self._workers = self._start()
-        return ""
-
-    def _ours_live(self) -> bool:
-        if self._engine is None or self._fleet is None:
-            return False
-        try:
-            worker_infos = self._engine.list(self._fleet)
-        except HostlerError:  # an engine that does not answer has not ended anything
-            return True
-        living = [worker for worker in worker_infos if worker.alive and self._is_ours(worker)]
-        self._waits = [worker.detail for worker in living if worker.detail.startswith("waits")]
-        return bool(living)
-
-    def _is_ours(self, worker: WorkerInfo) -> bool:
-        started = {name for worker_info in self._workers for name in (worker_info.id, worker_info.launch)} - {
-            ""
-        }
-        return bool(started & {worker.id, worker.launch}) or self._key.sweep in worker.sweeps
-
-    def _tell_of_trouble(self) -> None:
-        """Why it waits in a queue; what keeps it from the store can only be read in its own log."""
-        if self._waits:
-            if self._waits[0] != self._told:
-                self._told = self._waits[0]
-                click.echo(f"hostler: its worker {self._told}", err=True)
-            return
-        lines = self._last_words()
-        if lines and lines[-1].endswith("; trying again") and lines[-1] != self._told:
-            self._told = lines[-1]
-            click.echo(f"hostler: the worker says: {self._told}", err=True)
-
-    def _held(self, state: RunState) -> bool:
-        from hostler.records.launch import serving  # only after some silence
-
-        now = serving.look(self._store)
-        return state.session in now.fresh or now.serves(self._key.sweep)
-
-    def _words(self, state: RunState) -> str:
-        from hostler.cli.terminal.hints import worker_command  # only if nobody is there
-
-        lines = [
-            f"hostler: nobody works on {self._key.sweep} ({state.state}, no worker gives a sign of life)"
-        ]
-        said = self._last_words()
-        if said:
-            lines += ["  the worker that was started for it said:", *(f"  | {line}" for line in said)]
-        lines += [
-            f"  → {worker_command(self._store)}",
-            f"  → hostler attach {self._key.sweep}   then follows it again",
-        ]
-        return "\n".join(lines)
-
-    def _last_words(self) -> list[str]:
-        if self._engine is None:
-            return []
-        text = b"".join(self._engine.logs(worker) for worker in self._workers)
-        return [line for line in text.decode("utf-8", "replace").splitlines() if line.strip()][-TAIL:]

@@ -1,12 +1,11 @@
 """An emulator of Google Cloud Storage for tests, with faults on demand; standard library only.
 
 emulator.py    starts the emulator on a loopback port
-server.py      HTTP requests in, answers out, faults between
+server.py      HTTP requests in, answers out, faults between; several calls in one request
 route.py       the API and object that a request means
 message.py     a request, an answer, a refusal
 json_api.py    the JSON API but uploads
 xml_api.py     the XML API
-batch.py       several JSON calls in one request
 uploads.py     uploads of the JSON API
 multipart.py   bodies of several parts
 media.py       bytes of an object, whole or a range

@@ -12,6 +12,5 @@ changes.py     files that differ between two snapshots
 gitref.py      the commit that `git: URL@ref` means now
 data.py        entries of `data:`, local ones uploaded once
 progress.py    tells how far a large upload is
-mirror.py      keeps a folder of another machine like one here
-stream.py      files to another machine as a stream of tar
+mirror.py      keeps a folder of another machine like one here, as a stream of tar at first
 """

@@ -12,6 +12,7 @@ import json
 import os
 import secrets
 import shlex
+import shutil
 import subprocess
 import time
 from collections.abc import Sequence
@@ -19,9 +20,8 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
-from hostler.errors import HostUnreachable, UsageError
+from hostler.errors import HostError, HostUnreachable, MachineError, UsageError
 from hostler.fleet.snapshot import snapshot
-from hostler.fleet.snapshot.stream import Stream, named
 from hostler.fleet.snapshot.tree import FILE, FOLDER, Tree, TreeNode, stamped
 from hostler.frozen import dataclass
 from hostler.remote import refusal
@@ -31,6 +31,11 @@ from hostler.remote.frames import Frame
 from hostler.remote.opening import open_channel
 from hostler.remote.target import SshTarget
 from hostler.store.registry import is_network
+
+BLOCKS = "--blocking-factor=128"  # 64 kB at a time: as much as a pipe holds
+PACK = ("tar", "--create", BLOCKS, "--no-recursion", "--null", "--files-from=-", "--file=-")
+UNPACK = f'tar --extract {BLOCKS} --no-same-owner --no-same-permissions --directory "$0" --file=-'
+BATCH = 1 << 14  # bytes of names that are told at a time
 
 FAR = "hostler.remote.mirrored"
 ANSWER = 120.0
@@ -93,7 +98,7 @@ class Mirror:
         """Everything, sent while it is found. What it was is looked at later: a file that was written to
         meanwhile counts as changed. Not where another machine's clock stamps files."""
         begun, names = time.time(), not is_network(self._root)
-        stream = Stream(self._connection, self._root, self._to, zstd=zstd)
+        stream = TarStream(self._connection, self._root, self._to, zstd=zstd)
         tree = snapshot.tree_of(self._root, self._exclude, stream.add, names=names)
         stream.finish()
         self._settle(tree, secrets.token_hex(8), begun if names else None)
@@ -145,7 +150,7 @@ class Mirror:
             raise refusal.read(str(target), done.stderr.decode("utf-8", "replace"), code)
 
     def _without_rsync(self, root: Path, nodes: Sequence[TreeNode]) -> None:
-        stream = Stream(self._connection, root, self._to, zstd=False)
+        stream = TarStream(self._connection, root, self._to, zstd=False)
         for node in nodes:
             stream.add(node)
         stream.finish()
@@ -274,3 +279,60 @@ def _time(path: str) -> int:
         return os.lstat(path).st_mtime_ns
     except OSError:
         return -1
+
+
+class TarStream:
+    """Sends files to another machine as one tar stream, packed while they are found, compressed if both can.
+
+    Made, given nodes, finished: then all of it is there, or an error says why not.
+    """
+
+    def __init__(self, connection: Connection, root: Path, to: str, *, zstd: bool) -> None:
+        self._host, self._names = str(connection.target), bytearray()
+        squeeze = zstd and shutil.which("zstd") is not None
+        try:
+            self._tar = subprocess.Popen(PACK, cwd=root, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        except FileNotFoundError:
+            raise MachineError("tar is not installed here", "install tar") from None
+        self._last = self._squeezed() if squeeze else self._tar
+        command = connection.command(["/bin/sh", "-c", f"zstd -dc | {UNPACK}" if squeeze else UNPACK, to])
+        self._ship = subprocess.Popen(command, stdin=self._last.stdout, stderr=subprocess.PIPE)
+        for process in {self._tar, self._last}:
+            assert process.stdout is not None
+            process.stdout.close()
+
+    def add(self, node: TreeNode) -> None:
+        self._names += named(node)
+        if len(self._names) >= BATCH:
+            self._tell()
+
+    def finish(self) -> None:
+        self._tell()
+        assert self._tar.stdin is not None
+        try:
+            self._tar.stdin.close()
+        except BrokenPipeError:
+            pass  # the far side says why
+        said = self._ship.communicate()[1]
+        for process in {self._tar, self._last}:
+            process.wait()
+        if self._ship.returncode:
+            raise self._refused(said.decode("utf-8", "replace"))
+
+    def _squeezed(self) -> subprocess.Popen[bytes]:
+        return subprocess.Popen(["zstd", "-1", "-qc"], stdin=self._tar.stdout, stdout=subprocess.PIPE)
+
+    def _tell(self) -> None:
+        assert self._tar.stdin is not None
+        try:
+            self._tar.stdin.write(self._names)
+        except BrokenPipeError:
+            pass  # the far side says why
+        self._names.clear()
+
+    def _refused(self, said: str) -> HostError:
+        return refusal.read(self._host, said, self._ship.returncode)
+
+
+def named(node: TreeNode) -> bytes:
+    return os.fsencode(node.name) + b"\0"

@@ -10,11 +10,21 @@ from __future__ import annotations
 import ast
 import math
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-from hostler.frozen import dataclass
 from hostler.spec.formats import numpy_numbers as numpy
+from hostler.spec.formats.list_functions import (
+    FUNCTIONS,
+    SCALARS,
+    OrderedSet,
+    check_options,
+    index_of,
+    items_of,
+    plain_value,
+    shown,
+    truth,
+)
 from hostler.spec.formats.numpy_numbers import LONGEST, Numbers
 from hostler.spec.nearest import did_you_mean
 from hostler.spec.space.expression import BINARY, COMPARE, UNARY
@@ -51,9 +61,9 @@ def read(text: str) -> list[Any]:
         raise ValueError(f"a text of {len(text):,} characters; at most {_LONGEST_TEXT:,} are read")
     found = _Evaluator(text).value(_tree(text), {})
     row = isinstance(found, Numbers) and not found.single
-    if not row and not isinstance(found, (list, tuple, range, _Set)):
+    if not row and not isinstance(found, (list, tuple, range, OrderedSet)):
         raise ValueError(f"{text.strip()[:60]} is not a list, at column 1")
-    return [_plain(item) for item in _items(found)]
+    return [_plain(item) for item in items_of(found)]
 
 
 def _tree(text: str) -> ast.expr:
@@ -125,7 +135,7 @@ class _Evaluator:
         left, right = self.value(node.left, scope), self.value(node.right, scope)
         if isinstance(left, Numbers) or isinstance(right, Numbers):
             if not numpy.agree(left, right):
-                raise TypeError(f"{_shown(left)} {sign} {_shown(right)} has no value")
+                raise TypeError(f"{shown(left)} {sign} {shown(right)} has no value")
             numbers = numpy.combine(sign, left, right)
             self._spend(len(numbers.values))
             return numbers
@@ -143,24 +153,24 @@ class _Evaluator:
         if sign == "*" and isinstance(left, (list, tuple)) and isinstance(right, int):
             self._spend(len(left) * max(0, right))
             return left * right
-        raise TypeError(f"{_shown(left)} {sign} {_shown(right)} has no value")
+        raise TypeError(f"{shown(left)} {sign} {shown(right)} has no value")
 
     def _unary(self, node: ast.UnaryOp, scope: Scope) -> Any:
         operation, value = UNARY.get(type(node.op)), self.value(node.operand, scope)
         if operation is None:
             raise ValueError(f"{type(node.op).__name__} cannot stand here")
         if isinstance(node.op, ast.Not):
-            return not _truth(value)
+            return not truth(value)
         return value.each(operation) if isinstance(value, Numbers) else operation(value)
 
     def _compare(self, node: ast.Compare, scope: Scope) -> bool:
-        left = _python(self.value(node.left, scope))
+        left = plain_value(self.value(node.left, scope))
         for sign, right_node in zip(node.ops, node.comparators, strict=True):
-            right = _python(self.value(right_node, scope))
+            right = plain_value(self.value(right_node, scope))
             if type(sign) not in COMPARE:
                 raise ValueError(f"{type(sign).__name__} cannot stand here")
             if isinstance(sign, (ast.In, ast.NotIn)) and not isinstance(right, str):
-                right = [_python(item) for item in self._walked(right)]
+                right = [plain_value(item) for item in self._walked(right)]
             if not COMPARE[type(sign)](left, right):
                 return False
             left = right
@@ -170,12 +180,12 @@ class _Evaluator:
         found: Any = None
         for part in node.values:
             found = self.value(part, scope)
-            if _truth(found) == isinstance(node.op, ast.Or):
+            if truth(found) == isinstance(node.op, ast.Or):
                 return found
         return found
 
     def _choice(self, node: ast.IfExp, scope: Scope) -> Any:
-        return self.value(node.body if _truth(self.value(node.test, scope)) else node.orelse, scope)
+        return self.value(node.body if truth(self.value(node.test, scope)) else node.orelse, scope)
 
     def _listed(self, node: ast.List | ast.Tuple | ast.Set, scope: Scope) -> Any:
         found: list[Any] = []
@@ -187,14 +197,14 @@ class _Evaluator:
         return (
             tuple(found)
             if isinstance(node, ast.Tuple)
-            else _Set.of(found)
+            else OrderedSet.of(found)
             if isinstance(node, ast.Set)
             else found
         )
 
     def _comprehension(self, node: ast.ListComp | ast.SetComp | ast.GeneratorExp, scope: Scope) -> Any:
         found = list(self._cells(node.elt, node.generators, scope))
-        return _Set.of(found) if isinstance(node, ast.SetComp) else found
+        return OrderedSet.of(found) if isinstance(node, ast.SetComp) else found
 
     def _cells(self, cell: ast.expr, loops: list[ast.comprehension], scope: Scope) -> Iterator[Any]:
         if not loops:
@@ -204,7 +214,7 @@ class _Evaluator:
             raise ValueError("async cannot stand here")
         for item in self._walked(self.value(loops[0].iter, scope)):
             inner = {**scope, **_bound(loops[0].target, item)}
-            if all(_truth(self.value(condition, inner)) for condition in loops[0].ifs):
+            if all(truth(self.value(condition, inner)) for condition in loops[0].ifs):
                 yield from self._cells(cell, loops[1:], inner)
 
     def _subscript(self, node: ast.Subscript, scope: Scope) -> Any:
@@ -212,17 +222,17 @@ class _Evaluator:
         at = (
             self._slice(node.slice, scope)
             if isinstance(node.slice, ast.Slice)
-            else _at(self.value(node.slice, scope))
+            else index_of(self.value(node.slice, scope))
         )
         if isinstance(value, Numbers) and not value.single:
             return value.item(at)
         if not isinstance(value, (list, tuple, str, range)):
-            raise TypeError(f"{_shown(value)} has no items")
+            raise TypeError(f"{shown(value)} has no items")
         return value[at]
 
     def _slice(self, node: ast.Slice, scope: Scope) -> slice:
         ends = (node.lower, node.upper, node.step)
-        return slice(*(None if end is None else _at(self.value(end, scope)) for end in ends))
+        return slice(*(None if end is None else index_of(self.value(end, scope)) for end in ends))
 
     def _call(self, node: ast.Call, scope: Scope) -> Any:
         name = _dotted(node.func)
@@ -230,25 +240,25 @@ class _Evaluator:
             return self._method(node, scope)
         if name == "map":
             return self._mapped(node, scope)
-        function = _FUNCTIONS.get(name.replace("numpy.", "np."))
+        function = FUNCTIONS.get(name.replace("numpy.", "np."))
         if function is None:
             raise ValueError(
-                f"no function named {name} ({did_you_mean(name, _FUNCTIONS, ', '.join(_FUNCTIONS))})"
+                f"no function named {name} ({did_you_mean(name, FUNCTIONS, ', '.join(FUNCTIONS))})"
             )
         words = [self.value(word, scope) for word in node.args]
         options = {str(keyword.arg): self.value(keyword.value, scope) for keyword in node.keywords}
-        _check_options(name, options)
+        check_options(name, options)
         self._spend(sum(len(word) for word in words if isinstance(word, (list, tuple, range))))
         return function(*words, **options)
 
     def _mapped(self, node: ast.Call, scope: Scope) -> list[Any]:
         """`map(float, row)`."""
         name = _dotted(node.args[0]) if len(node.args) == 2 else None
-        if name not in _SCALARS or node.keywords:
-            raise ValueError(f"map takes one of {', '.join(_SCALARS)}, and a list")
+        if name not in SCALARS or node.keywords:
+            raise ValueError(f"map takes one of {', '.join(SCALARS)}, and a list")
         items = self._walked(self.value(node.args[1], scope))
         self._spend(len(items))
-        return [_SCALARS[str(name)](item) for item in items]
+        return [SCALARS[str(name)](item) for item in items]
 
     def _method(self, node: ast.Call, scope: Scope) -> Any:
         """`row.tolist()`, `row.round(2)`, `row.astype(float)`."""
@@ -267,7 +277,7 @@ class _Evaluator:
         return row.as_type(name)
 
     def _walked(self, value: Any) -> list[Any]:
-        found = list(_items(value))
+        found = list(items_of(value))
         self._spend(len(found))
         return found
 
@@ -276,37 +286,13 @@ class _Refused(ValueError):
     """A ValueError that names its column already."""
 
 
-@dataclass(frozen=True)
-class _Set:
-    """Different items, in ascending order."""
-
-    items: tuple[Any, ...]
-
-    @classmethod
-    def of(cls, items: Iterable[Any]) -> _Set:
-        different: dict[Any, Any] = {}
-        for item in items:
-            different.setdefault(_python(item), item)
-        return cls(tuple(different[key] for key in sorted(different)))
-
-
-def _items(value: Any) -> Iterable[Any]:
-    if isinstance(value, Numbers) and not value.single:
-        return value.singles()
-    if isinstance(value, _Set):
-        return value.items
-    if isinstance(value, (list, tuple, range, str)):
-        return value
-    raise TypeError(f"{_shown(value)} is not a list")
-
-
 def _bound(target: ast.expr, item: Any) -> dict[str, Any]:
     """`x`, or `x, y` where every item is a pair."""
     if isinstance(target, ast.Name):
         return {target.id: item}
     if not isinstance(target, (ast.Tuple, ast.List)):
         raise ValueError("a loop runs over names")
-    parts = list(_items(item))
+    parts = list(items_of(item))
     if len(parts) != len(target.elts):
         raise ValueError(f"{len(parts)} values for {len(target.elts)} names")
     record: dict[str, Any] = {}
@@ -319,35 +305,6 @@ def _dotted(node: ast.expr) -> str | None:
     if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
         return f"{node.value.id}.{node.attr}" if node.value.id in ("np", "numpy") else None
     return node.id if isinstance(node, ast.Name) else None
-
-
-def _check_options(name: str, options: Mapping[str, Any]) -> None:
-    known = _OPTIONS.get(name.replace("numpy.", "np."), ())
-    for option in options:
-        if option not in known:
-            raise ValueError(f"{name} takes no {option}= here")
-
-
-def _at(value: Any) -> int:
-    found = _python(value)
-    if not isinstance(found, int):
-        raise TypeError(f"{_shown(value)} is not a place in a list")
-    return found
-
-
-def _python(value: Any) -> Any:
-    """A value with single numbers as Python has them; rows are not compared."""
-    if isinstance(value, Numbers):
-        if not value.single:
-            raise TypeError("a row is compared number by number: write a loop")
-        return value.value
-    if isinstance(value, (list, tuple)):
-        return type(value)(_python(item) for item in value)
-    return value
-
-
-def _truth(value: Any) -> bool:
-    return bool(_python(value))
 
 
 def _power(base: int | float, exponent: int | float) -> int | float:
@@ -373,119 +330,14 @@ def _bounded(value: Any) -> Any:
 
 def _plain(value: Any) -> Any:
     """An item as a value of a parameter."""
-    value = _python(value)
+    value = plain_value(value)
     if isinstance(value, (list, tuple, range)):
         return [_plain(item) for item in value]
-    if isinstance(value, _Set):
+    if isinstance(value, OrderedSet):
         raise ValueError("a set stands among the values, at column 1")
     return value
 
 
-def _shown(value: Any) -> str:
-    return (
-        "a row of numbers" if isinstance(value, Numbers) and not value.single else repr(_python(value))[:40]
-    )
-
-
-def _float(value: Any) -> float:
-    return float(_python(value))
-
-
-def _int(value: Any) -> int:
-    return int(_python(value))
-
-
-def _str(value: Any) -> str:
-    if not isinstance(value, (str, int, float)):
-        raise TypeError("str() takes a number: write str(float(x)) or str(int(x))")
-    return str(value)
-
-
-def _round(value: Any, ndigits: Any = None) -> Any:
-    if ndigits is None:
-        return round(_python(value))
-    if isinstance(value, Numbers):
-        return numpy.rounded(value, ndigits)
-    if abs(_at(ndigits)) > 300:
-        raise ValueError("too many digits")
-    return round(value, _at(ndigits))
-
-
-def _range(*ends: Any) -> range:
-    found = range(*(_at(end) for end in ends))
-    if found and abs((found[-1] - found[0]) // found.step) >= LONGEST:
-        raise ValueError(f"a range of more than {LONGEST:,} values")
-    return found
-
-
-def _sorted(items: Any, reverse: Any = False) -> list[Any]:
-    keyed = [(_python(item), item) for item in _items(items)]
-    return [item for _, item in sorted(keyed, key=lambda pair: pair[0], reverse=bool(_truth(reverse)))]
-
-
-def _chosen(choose: Callable[..., Any]) -> Callable[..., Any]:
-    """`min` and `max`, of several values or of one list."""
-
-    def chosen(*items: Any) -> Any:
-        return choose(_items(items[0]) if len(items) == 1 else items, key=_python)
-
-    return chosen
-
-
-def _sum(items: Any) -> Any:
-    parts = list(_items(items))
-    if all(isinstance(part, (int, float)) for part in parts):
-        return sum(parts)
-    if not all(isinstance(part, Numbers) for part in parts):
-        raise TypeError("sum() adds numbers of one kind")
-    total: Any = 0
-    for part in parts:
-        total = numpy.combine("+", total, part)
-    return total
-
-
-def _abs(value: Any) -> Any:
-    return value.each(abs) if isinstance(value, Numbers) else abs(value)
-
-
-def _len(value: Any) -> int:
-    return len(list(_items(value)))
-
-
-_SCALARS: dict[str, Callable[..., Any]] = {"float": _float, "int": _int, "str": _str}
-_FUNCTIONS: dict[str, Callable[..., Any]] = {
-    **_SCALARS,
-    "range": _range,
-    "list": lambda items=(): list(_items(items)),
-    "tuple": lambda items=(): tuple(_items(items)),
-    "set": lambda items=(): _Set.of(_items(items)),
-    "sorted": _sorted,
-    "reversed": lambda items: list(_items(items))[::-1],
-    "zip": lambda *rows: list(zip(*map(_items, rows), strict=False)),
-    "enumerate": lambda items, start=0: list(enumerate(_items(items), _at(start))),
-    "round": _round,
-    "abs": _abs,
-    "min": _chosen(min),
-    "max": _chosen(max),
-    "sum": _sum,
-    "len": _len,
-    "np.arange": numpy.arange,
-    "np.linspace": numpy.linspace,
-    "np.logspace": numpy.logspace,
-    "np.geomspace": numpy.geomspace,
-    "np.power": numpy.power,
-    "np.round": numpy.rounded,
-    "np.array": numpy.numbers,
-}
-_OPTIONS = {
-    "np.linspace": ("num", "endpoint"),
-    "np.logspace": ("num", "endpoint", "base"),
-    "np.geomspace": ("num", "endpoint"),
-    "np.round": ("decimals",),
-    "round": ("ndigits",),
-    "sorted": ("reverse",),
-    "enumerate": ("start",),
-}
 _SIGNS = {
     ast.Add: "+",
     ast.Sub: "-",

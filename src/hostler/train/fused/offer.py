@@ -17,8 +17,8 @@ from hostler.frozen import dataclass
 from hostler.spec import space, together
 from hostler.spec.argv import build
 from hostler.spec.inputs import inputs_of, with_paths
-from hostler.spec.job import Job
-from hostler.spec.together import USUAL, Together
+from hostler.spec.job import Job, Together
+from hostler.spec.together import USUAL
 from hostler.train import configfile, copied
 from hostler.train.config import Config
 from hostler.train.fused import alike

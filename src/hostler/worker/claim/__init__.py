@@ -6,6 +6,7 @@ claimant.py        the worker that claims, and the sweeps it serves
 served_sweeps.py   sweeps that may be served now, and their queues
 open_runs.py       sorts open runs by who may take them
 claimer.py         claims a run; answers for a holder that is gone
+mates.py           claims runs that may share the process of another
 untouched_runs.py  candidates that nobody has touched
 search_client.py   asks a sweep's search for the next run
 room.py            what this machine offers and has free

@@ -18,22 +18,20 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from hostler.frozen import dataclass
-from hostler.records.sweep.queue import OpenRun, Queue
 from hostler.records.sweep.rungs import RungReaders
 from hostler.search.base import Wait
 from hostler.settings import Timing
-from hostler.spec import together
-from hostler.spec.job import Job
 from hostler.spec.states import RUNNING
 from hostler.store import Store
 from hostler.worker.claim import untouched_runs
 from hostler.worker.claim.claimant import Claimant, Scope
 from hostler.worker.claim.claimer import Claimer, Taken
+from hostler.worker.claim.mates import Mates
 from hostler.worker.claim.open_runs import CanEver, Fits, Open, by_urgency, needed, sort_open
-from hostler.worker.claim.search_client import Asker, Promoted, asks
+from hostler.worker.claim.search_client import Promoted, SearchClient, asks
 from hostler.worker.claim.served_sweeps import ServedSweeps
 from hostler.worker.claim.session_watch import Sessions, SessionWatch
-from hostler.worker.claim.untouched_runs import Glances
+from hostler.worker.claim.untouched_runs import UntouchedRuns
 from hostler.worker.gang import meeting
 from hostler.worker.gang.rendezvous import Joined, Rendezvous
 
@@ -87,16 +85,17 @@ class Finder:
         self._store, self._claimant, self._timing, self._clock = store, claimant, timing, clock
         rng, say_once = rng or random.Random(), _once(say)
         self._rng, self._watch = rng, watch or SessionWatch(store, claimant, timing, clock, rng)
-        self._asker = Asker(store, rungs or RungReaders(store), say_once)
-        self._glances, self._place = Glances(rng), untouched_runs.WorkerPosition()
+        self._search_client = SearchClient(store, rungs or RungReaders(store), say_once)
+        self._untouched, self._position = UntouchedRuns(rng), untouched_runs.WorkerPosition()
         self._sweeps = ServedSweeps(
-            store, scope or Scope(), timing, clock, say_once, self._glances.forget, gpus=gpus
+            store, scope or Scope(), timing, clock, say_once, self._untouched.forget, gpus=gpus
         )
         self._claimer = Claimer(store, claimant, timing, clock, rng, self._sweeps.stands, lost)
+        self.mates = Mates(claimant, self._sweeps, self._watch, self._claimer, self._search_client)
         self._rendezvous = Rendezvous(store, claimant.session)
         self._began = clock()
-        self._searched = -math.inf if claimant.dead else clock()  # the last deep look
-        self._went_through = -math.inf  # the last one that looked at ended runs, too: first thing, if idle
+        self._looked_deep_at = -math.inf if claimant.dead else clock()  # the last deep look
+        self._saw_ended_at = -math.inf  # the last one that looked at ended runs, too: first thing, if idle
 
     def find(
         self,
@@ -115,21 +114,21 @@ class Finder:
         now = self._clock()
         self._claimer.look_again()
         # Workers with room may be waited for by a gang: with gangs every look is a deep one.
-        due = now - self._searched >= self._timing.lease or self._watch.lost
+        due = now - self._looked_deep_at >= self._timing.lease or self._watch.lost
         if not whole and not lost and not self._sweeps.has_gangs and not due:
             taken = self._glance(fits)
             if taken:
-                self._went_through = max(self._went_through, self._began)
+                self._saw_ended_at = max(self._saw_ended_at, self._began)
                 return Found(taken)
-        self._searched = now
-        if now - self._went_through >= self._timing.lease:
-            whole = whole or math.isinf(self._went_through) or self._goes_through()
-            self._went_through = now
+        self._looked_deep_at = now
+        if now - self._saw_ended_at >= self._timing.lease:
+            whole = whole or math.isinf(self._saw_ended_at) or self._looks_at_ended()
+            self._saw_ended_at = now
         elif whole:
-            self._went_through = now
-        return self._search(fits, can_ever, whole=whole, lost=lost, mine=mine)
+            self._saw_ended_at = now
+        return self._look_deep(fits, can_ever, whole=whole, lost=lost, mine=mine)
 
-    def _goes_through(self) -> bool:
+    def _looks_at_ended(self) -> bool:
         """Whether this worker looks at ended runs in this lease. A look reads the names of all runs, so that
         of a large fleet only some do, drawn anew in each lease; who finds nothing, or leaves, always does."""
         names = self._watch.known * sum(queue.job.count for queue in self._sweeps)
@@ -144,35 +143,35 @@ class Finder:
             self._sweeps.load()
             session = self._claimant.session
             sessions = sorted({*self._watch.recent().names, session})
-            self._place = untouched_runs.WorkerPosition(sessions.index(session), len(sessions))
+            self._position = untouched_runs.WorkerPosition(sessions.index(session), len(sessions))
         queues = [
             queue
             for queue in self._sweeps
             if queue.job.resources.nodes == 1 and not self._claimer.is_full(queue.job)
         ]
         for queue in queues:
-            promoted = self._asker.promotion(queue) if fits(queue.job) else None
+            promoted = self._search_client.promotion(queue) if fits(queue.job) else None
             if promoted and (taken := self._claimer.take(queue, promoted.run, promoted.until)):
                 return taken
-        for queue, run in self._glances.choose(queues, fits, self._place):
+        for queue, run in self._untouched.choose(queues, fits, self._position):
             taken = self._claimer.take(queue, run)
             if taken or self._claimer.is_full(queue.job) or not self._sweeps.is_current:
                 return taken
         return None
 
-    def _search(
+    def _look_deep(
         self, fits: Fits, can_ever: CanEver, *, whole: bool, lost: bool, mine: Iterable[str] | None
     ) -> Found:
         served = self._sweeps.load()
         opens = self._sweeps.open_runs(whole=whole)
-        sessions = self._sessions(opens, whole=True)
+        sessions = self._sessions(opens)
         own = None if mine is None else frozenset(mine)
         runs = sort_open(opens, self._claimant, sessions, can_ever, own)
         if lost:
             runs.free = [(queue, run) for queue, run in runs.free if run.state.state == RUNNING]
         meets = self._sweeps.has_gangs and not lost
         gangs = self._rendezvous.forming(opens, sessions.stale) if meets else []
-        joined = self._rendezvous.join(gangs, fits, self._place_facts) if gangs else None
+        joined = self._rendezvous.join(gangs, fits, self._machine_facts) if gangs else None
         if joined:
             return Found(joined=joined)
         waits = any(can_ever(gang.job.resources) for gang in gangs)  # for us: none is started meanwhile
@@ -181,7 +180,7 @@ class Finder:
             queued = {queue.job.name for queue, _ in runs.free}
             taken, becoming = self._ask(fits, can_ever, opens, queued)
         if not self._leaves_lost(runs.free, taken):
-            self._watch.searched(sessions)
+            self._watch.looked_deep(sessions)
         return Found(
             taken,
             takeable=len(runs.free) + waits,
@@ -199,9 +198,9 @@ class Finder:
             outgrown=runs.outgrown,
         )
 
-    def _sessions(self, opens: list[Open], *, whole: bool = False) -> Sessions:
+    def _sessions(self, opens: list[Open]) -> Sessions:
         holders = (run.state.session or "" for _, run in opens if run.state.state == RUNNING)
-        return self._watch.look(holders, whole=whole)
+        return self._watch.look(holders, whole=True)
 
     @staticmethod
     def _leaves_lost(free: list[Open], taken: Taken | None) -> bool:
@@ -210,7 +209,7 @@ class Finder:
         return taken is not None and taken.attempt.key.run in lost and len(lost) > 1
 
     @property
-    def _place_facts(self) -> dict[str, Any]:
+    def _machine_facts(self) -> dict[str, Any]:
         return {"host": self._claimant.facts.get("host", ""), "machine": meeting.machine()}
 
     def _take_first(self, free: list[Open], fits: Fits, sessions: Sessions, *, waits: bool) -> Taken | None:
@@ -240,79 +239,13 @@ class Finder:
             if not ready or not self._sweeps.stands(queue.job.name):
                 becoming += 1
                 continue
-            answer = self._asker.ask(queue, [run for other, run in opens if other is queue])
+            answer = self._search_client.ask(queue, [run for other, run in opens if other is queue])
             if isinstance(answer, Promoted) and (
                 taken := self._claimer.take(queue, answer.run, answer.until)
             ):
                 return taken, 0
             becoming += isinstance(answer, (Promoted, Wait))
         return None, becoming
-
-    def mates(self, taken: Taken, limit: Callable[[Job, OpenRun], int], mine: Iterable[str]) -> list[Taken]:
-        """Runs that may share this one's process, claimed. `limit` says how many may go with a run. Of those
-        that are open each worker takes its share: what runs elsewhere has devices, too."""
-        queue, key = self._sweeps.get(taken.job.name), taken.attempt.key
-        if queue is None:
-            return []
-        free, workers = self._free(queue, frozenset(mine))
-        first = OpenRun(key, taken.attempt.state)
-        wanted, begun = together.key_of(taken.job, key.index), first.state.attempts > 1
-        alike = [
-            run
-            for run in free
-            if run.key.run != key.run
-            and (run.state.attempts > 0) == begun  # else they are at different steps
-            and together.key_of(queue.job, run.key.index) == wanted
-            and limit(queue.job, run) > 1
-        ]
-        most, share = limit(taken.job, first) - 1, -(-(len(alike) + 1) // workers) - 1
-        mates: list[Taken] = []
-        for run in alike[: min(most, share)]:
-            if not self._claimer.is_full(queue.job) and (mate := self._claimer.take(queue, run)):
-                mates.append(mate)
-        if first.state.until:
-            mates += self._promoted(queue, wanted, first.state.until, most - len(mates))
-        elif queue.job.together.asked and not begun:
-            mates += self._asked(queue, wanted, most - len(mates))
-        return mates
-
-    def _free(self, queue: Queue, mine: frozenset[str]) -> tuple[list[OpenRun], int]:
-        """Runs of one sweep that may be claimed, and how many workers are alive."""
-        opens = [(queue, run) for run in queue.open(trusting=True)]
-        sessions = self._sessions(opens)
-        runs = sort_open(opens, self._claimant, sessions, lambda ask: True, mine)
-        return [run for _, run in runs.free], sessions.alive
-
-    def _promoted(self, queue: Queue, wanted: str, until: int, most: int) -> list[Taken]:
-        """Others that a pruner lets go on to the same step."""
-        taken_runs: list[Taken] = []
-        while len(taken_runs) < most and not self._claimer.is_full(queue.job):
-            answer = self._asker.promotion(queue)
-            if answer is None or answer.until != until or not (mate := self._alike(queue, answer, wanted)):
-                break
-            taken_runs.append(mate)
-        return taken_runs
-
-    def _asked(self, queue: Queue, wanted: str, most: int) -> list[Taken]:
-        """Runs that a search wants tried now, as far as they fit with the others; the rest is queued."""
-        taken_runs: list[Taken] = []
-        while (
-            len(taken_runs) < most
-            and not self._claimer.is_full(queue.job)
-            and self._sweeps.stands(queue.job.name)
-        ):
-            answer = self._asker.ask(queue, queue.open(trusting=True))
-            if not isinstance(answer, Promoted) or answer.until:
-                break
-            if not (mate := self._alike(queue, answer, wanted)):
-                break
-            taken_runs.append(mate)
-        return taken_runs
-
-    def _alike(self, queue: Queue, answer: Promoted, wanted: str) -> Taken | None:
-        """The run of a search's answer, claimed if it has the key of the others."""
-        alike = together.key_of(queue.job, answer.run.key.index) == wanted
-        return self._claimer.take(queue, answer.run, answer.until) if alike else None
 
 
 def _once(say: Callable[[str], None]) -> Callable[[str], None]:

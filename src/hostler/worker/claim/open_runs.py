@@ -18,7 +18,7 @@ Open = tuple[Queue, OpenRun]
 
 
 @dataclass
-class OpenRuns:
+class SortedRuns:
     free: list[Open] = field(default_factory=list)
     unfit: int = 0  # queued, but not for this machine
     paused: int = 0
@@ -37,10 +37,10 @@ def sort_open(
     sessions: Sessions,
     can_ever: CanEver,
     mine: Collection[str] | None = None,
-) -> OpenRuns:
+) -> SortedRuns:
     """`can_ever`: would a run fit on this machine when empty? `mine`: the runs that this session carries out;
     any other that it holds by the log alone is free. None: all that it holds."""
-    runs = OpenRuns()
+    runs = SortedRuns()
     for queue, run in opens:
         state, asked = run.state, queue.job.resources.larger_than(run.state.outgrew)
         own = state.session == claimant.session

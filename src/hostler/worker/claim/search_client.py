@@ -54,7 +54,7 @@ class _SearchRecords:
     told: list[Trial] = field(default_factory=list)  # at the last question
 
 
-class Asker:
+class SearchClient:
     def __init__(self, store: Store, rungs: RungReaders, say: Callable[[str], None]) -> None:
         self._store, self._rungs, self._say = store, rungs, say
         self._desks: dict[str, _SearchRecords] = {}

@@ -54,7 +54,7 @@ class SessionWatch:
         self._beating = 0  # heartbeats that were new in the last read
         self._etags: dict[str, str] = {}
         self._holders: frozenset[str] = frozenset()  # of open runs, as the logs name them
-        self._searched: frozenset[str] = frozenset()  # lost sessions whose runs a deep look has seen
+        self._seen_deep: frozenset[str] = frozenset()  # lost sessions whose runs a deep look has seen
         self._recent: frozenset[str] = frozenset()  # beat just now, by the store's clock
         self._listed = -math.inf
 
@@ -81,7 +81,7 @@ class SessionWatch:
                 self._listed, self._etags = stamp, etags
                 self._recent = frozenset(name for name, entry in entries.items() if entry.modified > late)
             self._watch.observe(stamp, etags, {*etags, *self._holders} - {self._claimant.session})
-            self._searched &= self._lost
+            self._seen_deep &= self._lost
             return self._sessions
 
     def recent(self) -> Sessions:
@@ -101,7 +101,7 @@ class SessionWatch:
     def lost(self) -> frozenset[str]:
         """Lost sessions of which no deep look has seen the runs yet."""
         with self._lock:
-            return self._lost - self._searched
+            return self._lost - self._seen_deep
 
     @property
     def silent(self) -> frozenset[str]:
@@ -115,10 +115,10 @@ class SessionWatch:
         with self._lock:
             return frozenset(filter(self._is_dead, self._etags))
 
-    def searched(self, sessions: Sessions) -> None:
+    def looked_deep(self, sessions: Sessions) -> None:
         """A deep look has seen all runs of these."""
         with self._lock:
-            self._searched |= sessions.stale
+            self._seen_deep |= sessions.stale
 
     @property
     def due(self) -> float:

@@ -29,7 +29,7 @@ class WorkerPosition:
     of: int = 1
 
 
-class Glances:
+class UntouchedRuns:
     def __init__(self, rng: random.Random) -> None:
         self._rng = rng
         self._own: dict[str, list[int]] = {}  # sweep → indices of our share, the oldest last

@@ -131,7 +131,7 @@ class Member:
             self._say_exit(Verdict(WORKER, f"{type(error).__name__}: {error}", traceback.format_exc()))
         finally:
             self._close()
-            self._m.broom.sweep(self._folder.folder)
+            self._m.remover.remove_soon(self._folder.folder)
             self._cost.stop()
             self._over = True
             self._moved()

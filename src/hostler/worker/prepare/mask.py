@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-from hostler.worker.prepare.secret_encodings import disguises
+from hostler.worker.prepare.secret_encodings import encodings
 
 COVER = b"***"
 FRAME = b'File "'  # begins a frame of a traceback
@@ -22,7 +22,7 @@ class Masker:
 
     def __init__(self, secrets: Iterable[str], folders: Iterable[str] = ()) -> None:
         """`folders`: of the run's copy of the code, left out where a traceback names a file in them."""
-        forms = {form: _needle(secret, form) for secret in set(secrets) for form in disguises(secret)}
+        forms = {form: _needle(secret, form) for secret in set(secrets) for form in encodings(secret)}
         self._frames = {FRAME + folder.encode("utf-8", "surrogateescape") + b"/" for folder in folders}
         forms |= {frame: frame for frame in self._frames}
         self._forms = sorted(forms, key=len, reverse=True)

@@ -29,7 +29,7 @@ SAFE = (  # letters besides those, digits and _.-~ that are left as they are
 )
 
 
-def disguises(value: str) -> set[bytes]:
+def encodings(value: str) -> set[bytes]:
     """All of them, as bytes; none for a value that is too short to be hidden."""
     raw = _bytes(value)
     if len(raw.strip()) < SHORTEST:

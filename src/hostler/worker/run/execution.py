@@ -257,7 +257,7 @@ class Execution:
         if self._shared:
             self._shared.quit(self._local.run, folder)
         elif self._leader or self._trackers.begun or not (self._ended and self._local.keep_folder()):
-            self._local.machine.broom.sweep(folder)
+            self._local.machine.remover.remove_soon(folder)
 
     @property
     def _ended(self) -> bool:

@@ -18,29 +18,29 @@ MOST = 200  # folders in one command line
 
 
 @dataclass
-class Broom:
+class FolderRemover:
     """All methods may be called from several threads. Its thread lives while there is something to do."""
 
     _lock: threading.Lock = field(default_factory=threading.Lock)
     _left: list[Path] = field(default_factory=list)
-    _sweeping: threading.Thread | None = None
+    _thread: threading.Thread | None = None
     _hurry: threading.Event = field(default_factory=threading.Event)
 
-    def sweep(self, folder: Path) -> None:
+    def remove_soon(self, folder: Path) -> None:
         """Have this folder removed soon."""
         with self._lock:
             self._left.append(folder)
-            if self._sweeping is None:
+            if self._thread is None:
                 self._hurry.clear()
-                self._sweeping = threading.Thread(target=self._work, name="broom", daemon=True)
-                self._sweeping.start()
+                self._thread = threading.Thread(target=self._work, name="folder-remover", daemon=True)
+                self._thread.start()
 
     def finish(self) -> None:
         """Return when all that was asked for is removed."""
         self._hurry.set()
-        sweeping = self._sweeping
-        if sweeping:
-            sweeping.join()
+        thread = self._thread
+        if thread:
+            thread.join()
 
     def _work(self) -> None:
         while True:
@@ -48,7 +48,7 @@ class Broom:
             with self._lock:
                 folders, self._left = self._left[:MOST], self._left[MOST:]
                 if not folders:
-                    self._sweeping = None
+                    self._thread = None
                     return
             remove(folders)
 

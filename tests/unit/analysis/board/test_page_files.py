@@ -14,7 +14,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from hostler.analysis import board
-from hostler.analysis.board import modules
+from hostler.analysis.board import pagefiles
 from hostler.analysis.board.pagefiles import PageFiles
 
 PAGE = Path(board.__file__).parent / "page"
@@ -38,8 +38,8 @@ def test_module_comes_after_all_that_it_imports() -> None:
         "a.js": 'import { b as c } from "./deep/b.js";\nexport const a = () => c;\n',
         "deep/b.js": "export function b() {}\n",
     }
-    first, later = modules.joined(sources, "main.js")
-    assert modules.in_order(sources, "main.js") == ["deep/b.js", "a.js", "main.js"]
+    first, later = pagefiles.joined(sources, "main.js")
+    assert pagefiles.in_order(sources, "main.js") == ["deep/b.js", "a.js", "main.js"]
     assert "const { b: c } = from('deep/b.js');" in first
     assert "function b() {}\nreturn { b };" in first
     assert first.endswith("from('main.js');\n")
@@ -48,7 +48,7 @@ def test_module_comes_after_all_that_it_imports() -> None:
 
 def test_module_loaded_later_is_in_the_second_script() -> None:
     sources = {"main.js": 'await import("./far.js");\n', "far.js": "export class Far {}\n"}
-    first, later = modules.joined(sources, "main.js")
+    first, later = pagefiles.joined(sources, "main.js")
     assert "await load('far.js');" in first and "async (from, load)" in first
     assert names_in(first) == {"main.js"} and names_in(later) == {"far.js"}
 
@@ -56,7 +56,7 @@ def test_module_loaded_later_is_in_the_second_script() -> None:
 def test_modules_that_import_each_other_are_refused() -> None:
     sources = {"a.js": 'import { b } from "./b.js";\n', "b.js": 'import { a } from "./a.js";\n'}
     with pytest.raises(ValueError, match=r"each other: a\.js, b\.js, a\.js"):
-        modules.joined(sources, "a.js")
+        pagefiles.joined(sources, "a.js")
 
 
 @pytest.mark.parametrize(
@@ -65,17 +65,17 @@ def test_modules_that_import_each_other_are_refused() -> None:
 )
 def test_an_import_or_export_in_another_form_is_refused(line: str) -> None:
     with pytest.raises(ValueError, match="not the form of the others"):
-        modules.joined({"main.js": f"{line}\n"}, "main.js")
+        pagefiles.joined({"main.js": f"{line}\n"}, "main.js")
 
 
 @pytest.mark.parametrize("mark", ["</script>", "<!--"])
 def test_a_mark_that_would_end_a_script_is_refused(mark: str) -> None:
     with pytest.raises(ValueError, match="end or hide a script"):
-        modules.joined({"main.js": f'say("{mark}");\n'}, "main.js")
+        pagefiles.joined({"main.js": f'say("{mark}");\n'}, "main.js")
 
 
 def test_every_module_of_the_page_is_in_one_script() -> None:
-    first, later = map(names_in, modules.joined(SOURCES, "main.js"))
+    first, later = map(names_in, pagefiles.joined(SOURCES, "main.js"))
     assert first | later == MODULES
     assert not first & later
     assert {"main.js", "grid.js"} <= first and {"curves.js", "plots/svg.js"} <= later

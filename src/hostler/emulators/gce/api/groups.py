@@ -1,4 +1,7 @@
-"""Requests about managed instance groups: `instanceGroupManagers.*` and `regionInstanceGroupManagers.*`."""
+"""Requests about managed instance groups: `instanceGroupManagers.*` and `regionInstanceGroupManagers.*`.
+
+Behind every managed group is a plain one, to read: `instanceGroups.*` and `regionInstanceGroups.*`.
+"""
 
 from __future__ import annotations
 
@@ -20,6 +23,7 @@ from hostler.emulators.gce.machine.group import DELETING, NONE, Group, Member
 from hostler.emulators.gce.world import World, fingerprint
 
 Body = dict[str, Any]
+
 SIZE_MAX = 2000
 _LIST = "compute#instanceGroupManagerList"
 _ACTIONS = (
@@ -236,3 +240,29 @@ def _managed(world: World, group: Group, member: Member) -> Body:
 
 def list_errors(world: World, call: Call) -> Body:
     return page(find(world, call).errors, call.query)[0]
+
+
+def get_plain(world: World, call: Call) -> Body:
+    group = world.groups.get((call.scope, call.name))
+    if group is None:
+        raise not_found(call.scope.of("instanceGroups", call.name))
+    return _shown_plain(group)
+
+
+def list_plain(world: World, call: Call) -> Body:
+    rows = [_shown_plain(group) for (scope, _), group in world.groups.items() if scope == call.scope]
+    kind = "compute#regionInstanceGroupList" if call.scope.kind == "regions" else "compute#instanceGroupList"
+    return listing(kind, f"{call.scope.path}/instanceGroups", rows, call.query)
+
+
+def _shown_plain(group: Group) -> Body:
+    return {
+        "kind": "compute#instanceGroup",
+        "id": group.body["id"],
+        "name": group.name,
+        "description": "This instance group is controlled by Instance Group Manager.",
+        "size": len(group.members),
+        "creationTimestamp": group.body["creationTimestamp"],
+        "selfLink": link(group.scope.of("instanceGroups", group.name)),
+        **group.scope.fields(),
+    }

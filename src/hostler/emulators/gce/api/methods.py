@@ -1,4 +1,7 @@
-"""Every method of the API that the emulator knows, by its name in Google's document."""
+"""Every method of the API that the emulator knows, by its name in Google's document.
+
+Methods of operations and of advice are here, those of each other resource in a file of its own.
+"""
 
 from __future__ import annotations
 
@@ -7,16 +10,19 @@ from collections.abc import Callable
 from datetime import datetime, timedelta, timezone
 from typing import Any
 
-from hostler.emulators.gce.api import disks, groups, images, instances, membership, offers, templates, waiting
+from hostler.emulators.gce.api import disks, groups, images, instances, offers, templates
 from hostler.emulators.gce.api.call import Call
 from hostler.emulators.gce.api.links import last, link
+from hostler.emulators.gce.api.operations import WAIT, Operation
+from hostler.emulators.gce.api.pages import aggregated, listing
 from hostler.emulators.gce.api.refusal import invalid, required
 from hostler.emulators.gce.catalog import machine_type, zones_of
 from hostler.emulators.gce.stock import Need
 from hostler.emulators.gce.world import World
 
-# Where capacity is likely: `advice.capacity` and `advice.capacityHistory`, from the emulator's own stock.
 Body = dict[str, Any]
+
+# Where capacity is likely: `advice.capacity` and `advice.capacityHistory`, from the emulator's own stock.
 _DAYS = 3
 
 
@@ -55,6 +61,37 @@ def history(world: World, call: Call) -> Body:
         price = {"currencyCode": "USD", "units": "0", "nanos": 100000000}
         answer["priceHistory"] = [{"interval": day, "listPrice": price} for day in _days()]
     return answer
+
+
+def get_operation(world: World, call: Call) -> Body:
+    return world.operations.get(call.scope, call.name).body
+
+
+def list_operations(world: World, call: Call) -> Body:
+    rows = [operation.body for operation in world.operations.of(call.scope)]
+    return listing("compute#operationList", f"{call.scope.path}/operations", rows, call.query)
+
+
+def all_operations(world: World, call: Call) -> Body:
+    by_place: dict[str, list[Body]] = {"global": []}
+    for operation in world.operations.of():
+        by_place.setdefault(operation.scope.short, []).append(operation.body)
+    path = f"projects/{world.project}/aggregated/operations"
+    return aggregated("compute#operationAggregatedList", path, "operations", by_place, call.query)
+
+
+def delete_operation(world: World, call: Call) -> Body:
+    world.operations.delete(call.scope, call.name)
+    return {}
+
+
+def wait_for_operation(world: World, call: Call) -> Body:
+    """Wait for the end, at most two minutes. Takes the lock itself, and not while it waits."""
+    with world.lock:
+        operation: Operation = world.operations.get(call.scope, call.name)
+    operation.done.wait(world.clock.real(WAIT))
+    with world.lock:
+        return dict(operation.body)
 
 
 def _model(call: Call) -> str:
@@ -99,10 +136,10 @@ _TEMPLATES: dict[str, Handler] = {
     "delete": templates.delete,
 }
 _OPERATIONS: dict[str, Handler] = {
-    "get": waiting.get,
-    "list": waiting.list_,
-    "delete": waiting.delete,
-    "wait": waiting.wait,
+    "get": get_operation,
+    "list": list_operations,
+    "delete": delete_operation,
+    "wait": wait_for_operation,
 }
 _INSTANCES: dict[str, Handler] = {
     "insert": instances.insert,
@@ -135,7 +172,7 @@ _IMAGES: dict[str, Handler] = {
     "patch": images.patch,
     "deprecate": images.deprecate,
 }
-_MEMBERSHIP: dict[str, Handler] = {"get": membership.get, "list": membership.list_}
+_MEMBERSHIP: dict[str, Handler] = {"get": groups.get_plain, "list": groups.list_plain}
 _OFFERS: dict[str, Handler] = {
     "projects.get": offers.project,
     "regions.get": offers.region,
@@ -168,7 +205,7 @@ def methods() -> dict[str, Handler]:
         "regionInstanceGroups": _MEMBERSHIP,
         "zoneOperations": _OPERATIONS,
         "regionOperations": _OPERATIONS,
-        "globalOperations": {**_OPERATIONS, "aggregatedList": waiting.aggregated_list},
+        "globalOperations": {**_OPERATIONS, "aggregatedList": all_operations},
     }
     named = {f"{name}.{verb}": act for name, verbs in collections.items() for verb, act in verbs.items()}
     return {**named, **_OFFERS}

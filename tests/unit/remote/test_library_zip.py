@@ -12,13 +12,13 @@ import pytest
 
 import hostler
 from hostler.remote import zip_main
-from hostler.remote.library_zip import parcel
+from hostler.remote.library_zip import own_zip
 
 
 @pytest.fixture
 def packed(tmp_path: Path) -> Path:
     path = tmp_path / "a library.zip"
-    path.write_bytes(parcel().data)
+    path.write_bytes(own_zip().data)
     return path
 
 
@@ -37,9 +37,9 @@ def run(path: Path, cache: Path, *words: str) -> subprocess.CompletedProcess[str
 
 
 def test_equal_sources_give_equal_zips_without_submitter_code() -> None:
-    data = parcel().data
-    parcel.cache_clear()
-    assert parcel().data == data
+    data = own_zip().data
+    own_zip.cache_clear()
+    assert own_zip().data == data
     with zipfile.ZipFile(io.BytesIO(data)) as found:
         names = found.namelist()
     assert "__main__.py" in names and "hostler/worker/main.py" in names and "hostler/remote/boot.py" in names
@@ -51,16 +51,16 @@ def test_python_runs_the_zip_as_a_worker_with_nothing_installed(packed: Path, tm
     done = run(packed, tmp_path / "cache", str(tmp_path / "store"))
     assert done.returncode == 0 and "no run is left for this worker" in done.stdout, done.stderr
     [place] = (tmp_path / "cache" / "library").iterdir()
-    assert place.name == parcel().sha and (place / "hostler" / "worker" / "main.py").is_file()
+    assert place.name == own_zip().sha and (place / "hostler" / "worker" / "main.py").is_file()
     assert run(packed, tmp_path / "cache", str(tmp_path / "store")).returncode == 0
 
 
 def test_what_was_unpacked_packs_to_the_same_bytes(packed: Path, tmp_path: Path) -> None:
     run(packed, tmp_path / "cache", str(tmp_path))
-    script = "from hostler.remote.library_zip import parcel; print(parcel().sha)"
-    place = tmp_path / "cache" / "library" / parcel().sha
+    script = "from hostler.remote.library_zip import own_zip; print(own_zip().sha)"
+    place = tmp_path / "cache" / "library" / own_zip().sha
     again = subprocess.check_output([sys.executable, "-c", script], env={"PYTHONPATH": str(place)}, text=True)
-    assert again.strip() == parcel().sha
+    assert again.strip() == own_zip().sha
 
 
 def test_a_full_disk_is_one_clear_line(packed: Path, tmp_path: Path) -> None:
@@ -94,7 +94,7 @@ def test_too_old_python_finds_a_newer_or_says_so(tmp_path: Path) -> None:
 
 
 def test_the_library_is_all_of_the_machines_side() -> None:
-    """What a worker imports is in the parcel: nothing of it lies where the parcel does not reach."""
+    """What a worker imports is in the zip: nothing of it lies where the zip does not reach."""
     script = "import hostler.worker.session, hostler.worker.agent, sys; print(*sorted(sys.modules))"
     root = str(Path(hostler.__file__).parent.parent)
     loaded = subprocess.check_output(

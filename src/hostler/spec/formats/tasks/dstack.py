@@ -1,4 +1,7 @@
-"""GPUs as dstack asks for them: `A100:80GB:2`, `24GB`, `nvidia:16GB..24GB:1..2`, or a table. Pure."""
+"""Tasks of dstack. Pure.
+
+Their GPUs are `A100:80GB:2`, `24GB`, `nvidia:16GB..24GB:1..2`, or a table.
+"""
 
 from __future__ import annotations
 
@@ -7,12 +10,55 @@ from collections.abc import Mapping
 from typing import Any
 
 from hostler.frozen import dataclass
+from hostler.spec.formats.machines import Machines
+from hostler.spec.formats.tasks.carried import Carried, table
 
 # Models that a fleet can name, with the gigabytes of each.
 MODELS = {"P4": 8, "T4": 16, "P100": 16, "V100": 16, "L4": 24, "A100": 40, "A100-80GB": 80, "H100": 80}
 _VENDORS = ("nvidia", "amd", "google", "intel", "tenstorrent")
 _SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*([MGT])B", re.IGNORECASE)
 _RANGE = re.compile(r"([0-9]{0,6})(?:(\.\.)([0-9]{0,6}))?")
+
+_SPOT = {"spot": True, "on-demand": False, "auto": "prefer"}
+
+
+def read(given: Mapping[str, Any], where: str) -> Machines:
+    made = Carried(where)
+    made.left(given, ("type", "name", "env", "commands", "resources", "nodes", "spot_policy", "max_duration"))
+    made.variables(given.get("env"))
+    made.fleet["backend"] = "gce"
+    if (policy := str(given.get("spot_policy"))) in _SPOT:
+        made.fleet["spot"] = _SPOT[policy]
+    asked = table(given, "resources")
+    made.left(asked, ("gpu", "cpu", "memory", "disk"), "resources.")
+    for key, ours in (("cpu", "cpus"), ("memory", "memory")):
+        if asked.get(key):
+            made.fleet[ours] = _least(asked[key])
+    disk = asked.get("disk")
+    if size := re.match(r"\d+", str(disk.get("size") if isinstance(disk, Mapping) else disk or "")):
+        made.fleet["disk"] = f"{size[0]}GB"
+    if asked.get("gpu") is not None:
+        wish = gpus(asked["gpu"])
+        made.notes += wish.notes
+        made.resources |= {"gpus": wish.count} if wish.count else {}
+        named = [f"{model}:{wish.count}" for model in wish.models if wish.count]
+        made.fleet |= {"gpu": named[0] if len(named) == 1 else named} if named else {}
+        if wish.count and not named and not wish.notes:
+            made.notes.append("resources.gpu: no model is named: name one as `gpu` of the fleet")
+    made.nodes(given.get("nodes"))
+    if given.get("max_duration") not in (None, "off"):
+        made.project["limits"] = {"time": given["max_duration"]}
+    commands = given.get("commands")
+    made.script(
+        "\n".join(str(command) for command in commands) if isinstance(commands, list) else str(commands or "")
+    )
+    return made.machines("dstack", given.get("name"))
+
+
+def _least(value: Any) -> str:
+    """`8..` or `16GB..64GB` as at least the first."""
+    first, dots, _ = str(value).partition("..")
+    return f"{first}+" if dots else first
 
 
 @dataclass(frozen=True)
@@ -24,7 +70,7 @@ class GpuWish:
     notes: tuple[str, ...] = ()
 
 
-def read(given: Any) -> GpuWish:
+def gpus(given: Any) -> GpuWish:
     """The GPUs that a `gpu:` of dstack asks for."""
     if isinstance(given, Mapping):
         parts = [str(given.get("memory") or ""), str(given.get("count") or "")]

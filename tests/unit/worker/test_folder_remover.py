@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from hostler.worker.run import folder_remover
-from hostler.worker.run.folder_remover import Broom, remove
+from hostler.worker.run.folder_remover import FolderRemover, remove
 
 
 def tree(root: Path, name: str) -> Path:
@@ -25,20 +25,20 @@ def test_many_folders_go_by_one_command_and_link_targets_stay(
     folders = [tree(tmp_path, f"-rf '{n}'\n; echo") for n in range(5)]
     run, calls = subprocess.run, []
     monkeypatch.setattr(folder_remover.subprocess, "run", lambda *a, **k: calls.append(a) or run(*a, **k))
-    one = Broom()
+    remover = FolderRemover()
     for folder in folders:
-        one.sweep(folder)
-    one.finish()
+        remover.remove_soon(folder)
+    remover.finish()
     assert len(calls) == 1 and [p.name for p in tmp_path.iterdir()] == ["kept"]
 
 
-def test_it_sweeps_again_after_it_was_done(tmp_path: Path) -> None:
-    one = Broom()
+def test_remover_removes_again_after_it_was_done(tmp_path: Path) -> None:
+    remover = FolderRemover()
     for name in ("first", "second"):
-        one.sweep(tree(tmp_path, name))
-        one.finish()
+        remover.remove_soon(tree(tmp_path, name))
+        remover.finish()
         assert not (tmp_path / name).exists()
-    one.finish()
+    remover.finish()
 
 
 def test_without_the_program_it_is_done_here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -25,7 +25,7 @@ from hostler.store.memory import MemoryStore
 from hostler.worker.claim.claimant import Claimant
 from hostler.worker.claim.claimer import Taken
 from hostler.worker.claim.finder import Finder, Found
-from hostler.worker.claim.search_client import Asker, Promoted
+from hostler.worker.claim.search_client import Promoted, SearchClient
 
 PARAMETERS = {"x": {"min": 0.0, "max": 1.0}, "kind": ["a", "b"]}
 
@@ -285,7 +285,7 @@ def test_an_asker_alone_says_wait_and_done() -> None:
     store = MemoryStore()
     sweeps.submit(store, grid(1))
     queue = Queue(store, sweeps.load_spec(store, "s")[0])
-    asker = Asker(store, RungReaders(store), print)
+    asker = SearchClient(store, RungReaders(store), print)
     assert asker.ask(queue, queue.open()) == Wait()
     key = RunKey("s", queue.job.run_id(0))
     control.stop(store, key)
@@ -304,7 +304,7 @@ def test_a_sweep_that_neither_learns_nor_pauses_is_not_asked() -> None:
 def test_promotion_names_a_run_and_how_far_it_may_go() -> None:
     play = Play(learning(2))
     queue = Queue(play.store, sweeps.load_spec(play.store, "s")[0])
-    answer = Asker(play.store, RungReaders(play.store), print).ask(queue, [])
+    answer = SearchClient(play.store, RungReaders(play.store), print).ask(queue, [])
     assert isinstance(answer, Promoted) and answer.until == 0
     assert answer.run.key.run == play.job.run_id(0)
 

@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hostler.worker.prepare.mask import Masker
-from hostler.worker.prepare.secret_encodings import disguises
+from hostler.worker.prepare.secret_encodings import encodings
 
 WAYS: dict[str, Callable[[str], str]] = {
     "itself": str,
@@ -98,7 +98,7 @@ def test_braces_in_a_value_of_several_lines_stay_readable() -> None:
 
 
 def test_short_values_are_left_alone() -> None:
-    assert not disguises("abc") and not disguises("  a \n")
+    assert not encodings("abc") and not encodings("  a \n")
 
 
 def test_a_value_of_64_kb_takes_neither_time_nor_memory() -> None:

@@ -18,7 +18,7 @@ from hostler.records.series import packing
 from hostler.records.sweep import sweeps
 from hostler.spec.job import Notify
 from hostler.worker import sweep_finisher
-from hostler.worker.sweep_finisher import Closer
+from hostler.worker.sweep_finisher import SweepFinisher
 from worker_world import World
 
 FINE = 'import json\nprint(json.dumps({"step": 1, "loss": 0.5}))\n'
@@ -72,7 +72,7 @@ def test_a_finished_sweep_is_told_once_however_many_leave(world: World, inbox: I
     job = world.submit(FINE, runs=[{"i": n} for n in range(3)], notify=Notify((hook,)), metric="loss")
     world.work()
     world.work()
-    Closer(world.store, world.said.append).look([job.name])
+    SweepFinisher(world.store, world.said.append).look([job.name])
     (body,) = inbox.bodies
     assert "job has finished: 3 done; best job/0 loss=0.5" in body["text"]
     assert [e.key for e in world.store.list(layout.NOTICES)] == [layout.notice(1)]
@@ -97,7 +97,7 @@ def test_all_runs_failed_is_a_failure_and_told_if_asked(world: World, inbox: Inb
 
 def test_sweep_halted_for_errors_or_hours_is_told(world: World, inbox: Inbox, hook: str) -> None:
     job = world.submit(FINE, runs=[{"i": n} for n in range(3)], notify=Notify((hook,)))
-    look = Closer(world.store, world.said.append).look
+    look = SweepFinisher(world.store, world.said.append).look
     sweeps.halt(world.store, job.name, "the same error 5 times in a row: no")
     look([job.name])
     look([job.name])
@@ -113,7 +113,7 @@ def test_sweep_halted_for_errors_or_hours_is_told(world: World, inbox: Inbox, ho
 def test_a_cap_of_money_is_told_once(world: World, inbox: Inbox, hook: str) -> None:
     job = world.submit(FINE, notify=Notify((hook,)))
     for _ in range(2):
-        Closer(world.store, world.said.append).look([job.name], capped=True)
+        SweepFinisher(world.store, world.said.append).look([job.name], capped=True)
     assert len(inbox.bodies) == 1 and "the money cap is reached" in inbox.bodies[0]["text"]
 
 
@@ -131,11 +131,13 @@ def test_notices_held_in_quiet_hours_are_told_once_after_them(world: World, inbo
     names = [world.submit(FINE, name=name, notify=notify).name for name in ("one", "two")]
     for name in names:
         sweeps.halt(world.store, name, f"no luck with {name}")
-        Closer(world.store, world.said.append, lambda: at(23)).look([name])
-    Closer(world.store, world.said.append, lambda: at(6, 2)).look(names)
+        SweepFinisher(world.store, world.said.append, lambda: at(23)).look([name])
+    SweepFinisher(world.store, world.said.append, lambda: at(6, 2)).look(names)
     assert inbox.bodies == []
     leaving = [
-        threading.Thread(target=Closer(world.store, world.said.append, lambda: at(8, 2)).look, args=([name],))
+        threading.Thread(
+            target=SweepFinisher(world.store, world.said.append, lambda: at(8, 2)).look, args=([name],)
+        )
         for name in names * 4
     ]
     for thread in leaving:
@@ -151,10 +153,10 @@ def test_notices_over_the_limit_are_told_once_an_hour_later(world: World, inbox:
     for n in range(3):
         world.submit(FINE, name=f"s{n}", notify=notify)
         sweeps.halt(world.store, f"s{n}", "x")
-        Closer(world.store, world.said.append, lambda n=n: now + n).look([f"s{n}"])  # type: ignore[misc]
+        SweepFinisher(world.store, world.said.append, lambda n=n: now + n).look([f"s{n}"])  # type: ignore[misc]
     assert texts(inbox) == [["s0 is halted: x"]]
     for later in (3599.0, 3601.0, 3602.0):
-        Closer(world.store, world.said.append, lambda later=later: now + later).look(["s0"])  # type: ignore[misc]
+        SweepFinisher(world.store, world.said.append, lambda later=later: now + later).look(["s0"])  # type: ignore[misc]
     assert texts(inbox)[1:] == [["s1 is halted: x", "s2 is halted: x"]]
 
 
@@ -162,10 +164,10 @@ def test_what_no_service_took_is_told_with_the_next(world: World, inbox: Inbox, 
     job = world.submit(FINE, notify=Notify((hook,)))
     sweeps.halt(world.store, job.name, "x")
     inbox.status = 500
-    Closer(world.store, world.said.append).look([job.name])
+    SweepFinisher(world.store, world.said.append).look([job.name])
     inbox.status = 200
     for _ in range(2):
-        Closer(world.store, world.said.append).look([job.name])
+        SweepFinisher(world.store, world.said.append).look([job.name])
     assert texts(inbox) == [["job is halted: x"]] * 2  # refused once, taken once
 
 
@@ -194,7 +196,7 @@ def test_a_worker_without_the_address_leaves_the_event_to_another(
     world.work()
     assert any("NOWHERE is not set here" in line for line in world.said)
     monkeypatch.setenv("NOWHERE", f"http://127.0.0.1:{inbox.port}/")
-    Closer(world.store, world.said.append).look([job.name])
+    SweepFinisher(world.store, world.said.append).look([job.name])
     assert len(inbox.bodies) == 1
 
 

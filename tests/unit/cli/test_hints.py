@@ -1,4 +1,4 @@
-"""What is typed next when nobody works on what waits."""
+"""Hints name the command that starts a worker, and the workers that have not come."""
 
 from __future__ import annotations
 
@@ -8,12 +8,16 @@ from pathlib import Path
 
 import pytest
 
+from gang_world import MEETS, gang, team
 from hostler.backends.base import WorkerInfo
 from hostler.cli import here
 from hostler.cli.machines import up
 from hostler.cli.terminal import hints
+from hostler.cli.terminal.table import state_text
+from hostler.records.rows import rows
 from hostler.spec.project import Fleet, Project, default_project
 from hostler.store.memory import MemoryStore
+from worker_world import World, until
 
 GCE, LAB = Fleet("burst", "gce"), Fleet("lab", "ssh")
 
@@ -69,3 +73,22 @@ def test_full_fleet_does_not_report_started_workers() -> None:
     assert up._said(there[:1], [], "burst") == "1 worker of burst started"
     assert "none was started" in up._said([], there, "burst")
     assert up._said([], [], "burst") == "0 workers of burst started"
+
+
+@pytest.fixture
+def world(tmp_path: Path) -> World:
+    return World(tmp_path / "world")
+
+
+def test_waiting_gang_names_missing_workers(world: World) -> None:
+    world.quick(gather=60.0)
+    job = world.submit(MEETS, name="four", resources=gang(4))
+    with team(world, 2):
+        until(lambda: rows(world.store)[0].forming == "2 of 4", 60)
+        [row] = rows(world.store)
+        assert state_text(row) == "forming 2 of 4"
+        [line] = hints.lines(world.store, [row])
+        assert line.startswith("four: 2 of 4 workers have joined: ") and "no other worker is alive" in line
+        with team(world, 2):
+            until(lambda: world.state(job).state == "done", 60)
+    assert rows(world.store)[0].forming == "" and list(hints.lines(world.store, rows(world.store))) == []

@@ -9,8 +9,7 @@ import pytest
 
 from hostler.records.rows import rows
 from hostler.records.run import control
-from hostler.spec.job import DataItem, Job
-from hostler.spec.together import Together
+from hostler.spec.job import DataItem, Job, Together
 from worker_world import World, until
 
 SCRIPT = """

@@ -13,7 +13,7 @@ from hostler.records.sweep.queue import Queue
 from hostler.spec import spans
 from hostler.spec.job import Job, Resources
 from hostler.store.memory import MemoryStore
-from hostler.worker.claim.untouched_runs import DEPTH, Glances, WorkerPosition
+from hostler.worker.claim.untouched_runs import DEPTH, UntouchedRuns, WorkerPosition
 
 
 def queue_of(count: int, store: MemoryStore | None = None, **given: object) -> Queue:
@@ -28,15 +28,15 @@ def touch(store: MemoryStore, queue: Queue, *indices: int) -> None:
         assert RunLog(store, RunKey("s", queue.job.run_id(index))).append({"kind": log.CLAIM})
 
 
-def chosen(glances: Glances, queue: Queue, place: WorkerPosition, count: int) -> list[int]:
+def chosen(glances: UntouchedRuns, queue: Queue, place: WorkerPosition, count: int) -> list[int]:
     candidates = glances.choose([queue], lambda ask: True, place)
     return [run.key.index for _, run in islice(candidates, count)]
 
 
 def test_every_worker_has_a_share_and_takes_the_oldest_first() -> None:
     queue = queue_of(100)
-    first = chosen(Glances(random.Random(1)), queue, WorkerPosition(0, 2), 5)
-    second = chosen(Glances(random.Random(2)), queue, WorkerPosition(1, 2), 5)
+    first = chosen(UntouchedRuns(random.Random(1)), queue, WorkerPosition(0, 2), 5)
+    second = chosen(UntouchedRuns(random.Random(2)), queue, WorkerPosition(1, 2), 5)
     assert first == [0, 2, 4, 6, 8] and second == [1, 3, 5, 7, 9]
 
 
@@ -45,7 +45,7 @@ def test_one_glance_serves_several_claims() -> None:
     queue = queue_of(10_000, store)
     asked: Counter[str] = Counter()
     store.before = lambda op, key: asked.update([op])
-    glances = Glances(random.Random(1))
+    glances = UntouchedRuns(random.Random(1))
     for _ in range(DEPTH):
         assert len(chosen(glances, queue, WorkerPosition(7, 100), 1)) == 1
     assert asked == {"list": 1}
@@ -56,7 +56,7 @@ def test_share_that_is_its_own_alone_costs_one_glance() -> None:
     queue = queue_of(10_000, store)
     asked: Counter[str] = Counter()
     store.before = lambda op, key: asked.update([op])
-    glances = Glances(random.Random(1))
+    glances = UntouchedRuns(random.Random(1))
     taken = [chosen(glances, queue, WorkerPosition(7, 100), 1)[0] for _ in range(100)]
     assert taken == list(range(7, 10_000, 100))
     assert asked == {"list": 1}
@@ -65,7 +65,7 @@ def test_share_that_is_its_own_alone_costs_one_glance() -> None:
 def test_lost_run_of_the_own_share_brings_a_glance() -> None:
     store = MemoryStore()
     queue = queue_of(10_000, store)
-    glances = Glances(random.Random(1))
+    glances = UntouchedRuns(random.Random(1))
     for _ in range(DEPTH):
         chosen(glances, queue, WorkerPosition(0, 2), 1)
     touch(store, queue, *range(2 * DEPTH, 60))
@@ -79,7 +79,7 @@ def test_lost_run_of_the_own_share_brings_a_glance() -> None:
 def test_own_share_leaves_out_runs_of_other_sections() -> None:
     store = MemoryStore()
     queue = Queue(store, queue_of(100, store).job, spans.of([*range(6), *range(20, 90)]))
-    glances = Glances(random.Random(1))
+    glances = UntouchedRuns(random.Random(1))
     assert [chosen(glances, queue, WorkerPosition(0, 2), 1)[0] for _ in range(12)] == [
         *range(6, 20, 2),
         *range(90, 100, 2),
@@ -92,7 +92,7 @@ def test_others_runs_are_looked_for_near_the_end() -> None:
     touch(store, queue, *range(9000), *range(9000, 10_000, 2))
     listed: list[str] = []
     store.before = lambda op, key: listed.append(op)
-    glances = Glances(random.Random(1))
+    glances = UntouchedRuns(random.Random(1))
     glances._seen["s"] = 10_000
     assert all(index >= 9984 for index in chosen(glances, queue, WorkerPosition(), 4))
     assert listed == ["list"]
@@ -102,13 +102,17 @@ def test_worker_with_an_empty_share_takes_from_the_others() -> None:
     store = MemoryStore()
     queue = queue_of(8, store)
     touch(store, queue, 0, 2, 4, 6)
-    assert set(chosen(Glances(random.Random(1)), queue, WorkerPosition(0, 2), 4)) == {1, 3, 5, 7}
+    assert set(chosen(UntouchedRuns(random.Random(1)), queue, WorkerPosition(0, 2), 4)) == {1, 3, 5, 7}
 
 
 def test_a_sweep_that_does_not_fit_is_passed_over() -> None:
     queue = queue_of(4, resources=Resources(gpus=1))
     assert (
-        list(Glances(random.Random(1)).choose([queue], lambda job: not job.resources.gpus, WorkerPosition()))
+        list(
+            UntouchedRuns(random.Random(1)).choose(
+                [queue], lambda job: not job.resources.gpus, WorkerPosition()
+            )
+        )
         == []
     )
 

@@ -1,3 +1,5 @@
+"""Following a run that nobody works on ends."""
+
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -5,7 +7,7 @@ from collections.abc import Sequence
 import pytest
 
 from hostler.backends.base import Capabilities, Launch, Plan, WorkerInfo
-from hostler.cli.terminal.follow import QUIET, Vigil
+from hostler.cli.terminal.liveness import QUIET, Liveness
 from hostler.errors import MachineError
 from hostler.records.run import heartbeats
 from hostler.records.run.log import RunKey
@@ -42,12 +44,12 @@ class Engine:
         return b"first line\n\nlast words\n"
 
 
-def vigil(store: MemoryStore, living: Sequence[WorkerInfo] = ()) -> Vigil:
-    return Vigil(store, KEY, Engine(living), Fleet("here", "local"), [OURS])
+def liveness(store: MemoryStore, living: Sequence[WorkerInfo] = ()) -> Liveness:
+    return Liveness(store, KEY, Engine(living), Fleet("here", "local"), [OURS])
 
 
 def test_nobody_is_missed_before_some_silence() -> None:
-    watch = vigil(MemoryStore())
+    watch = liveness(MemoryStore())
     assert watch.look(RunState(), False, 0.0) == ""
     assert watch.look(RunState(), False, QUIET - 0.1) == ""
     said = watch.look(RunState(), False, QUIET)
@@ -55,7 +57,7 @@ def test_nobody_is_missed_before_some_silence() -> None:
 
 
 def test_news_begin_the_silence_anew() -> None:
-    watch = vigil(MemoryStore())
+    watch = liveness(MemoryStore())
     watch.look(RunState(), False, 0.0)
     assert watch.look(RunState(), True, QUIET) == ""
     assert watch.look(RunState(head=1), False, 2 * QUIET) == ""
@@ -63,13 +65,13 @@ def test_news_begin_the_silence_anew() -> None:
 
 
 def test_a_worker_of_ours_that_lives_is_waited_for() -> None:
-    watch = vigil(MemoryStore(), [OURS])
+    watch = liveness(MemoryStore(), [OURS])
     watch.look(RunState(), False, 0.0)
     assert all(watch.look(RunState(), False, n * QUIET) == "" for n in range(1, 9))
 
 
 def test_another_fleets_living_worker_is_not_ours() -> None:
-    watch = vigil(MemoryStore(), [WorkerInfo("2", "here", True)])
+    watch = liveness(MemoryStore(), [WorkerInfo("2", "here", True)])
     watch.look(RunState(), False, 0.0)
     assert watch.look(RunState(), False, QUIET) != ""
 
@@ -78,14 +80,14 @@ def test_queued_task_is_waited_for_with_one_reason(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     task = WorkerInfo("1_[0%1]", "", True, "waits: its partition is down (PartitionDown)", launch="1")
-    watch = vigil(MemoryStore(), [task])
+    watch = liveness(MemoryStore(), [task])
     watch.look(RunState(), False, 0.0)
     assert all(watch.look(RunState(), False, n * 10 * QUIET) == "" for n in range(1, 9))
     assert capsys.readouterr().err == "hostler: its worker waits: its partition is down (PartitionDown)\n"
 
 
 def test_worker_queued_before_is_waited_for() -> None:
-    watch = vigil(MemoryStore(), [WorkerInfo("7_[0]", "", True, sweeps=("other", "s"))])
+    watch = liveness(MemoryStore(), [WorkerInfo("7_[0]", "", True, sweeps=("other", "s"))])
     watch.look(RunState(), False, 0.0)
     assert watch.look(RunState(), False, QUIET) == ""
 
@@ -95,7 +97,7 @@ def test_an_engine_that_does_not_answer_has_ended_nothing(monkeypatch: pytest.Mo
         raise MachineError("squeue failed")
 
     monkeypatch.setattr(Engine, "list", fails)
-    watch = vigil(MemoryStore())
+    watch = liveness(MemoryStore())
     watch.look(RunState(), False, 0.0)
     assert watch.look(RunState(), False, QUIET) == ""
 
@@ -104,7 +106,7 @@ def test_a_fresh_heartbeat_on_any_machine_is_waited_for() -> None:
     store = MemoryStore()
     heartbeats.beat(store, "far", 1, {"only": ["other"]})
     held = RunState(state=RUNNING, session="far")
-    watch = vigil(store)
+    watch = liveness(store)
     watch.look(held, False, 0.0)
     assert watch.look(held, False, QUIET) == ""
     assert watch.look(RunState(), False, 2 * QUIET) != ""  # queued, and that worker serves another sweep

@@ -163,3 +163,5 @@ def test_json_mistakes_have_lines() -> None:
     with pytest.raises(SpecError, match="'a' is given twice, first on line 1") as caught:
         load('{"a": {"b": [1, {"a": 2}]},\n\t"a": 3}', "f.json")
     assert caught.value.where == "f.json:2"
+    with pytest.raises(SpecError, match="a number has thousands of digits"):
+        load('{"a": ' + 5000 * "9" + "}", "f.json")

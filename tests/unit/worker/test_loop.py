@@ -18,6 +18,7 @@ from hostler.store.memory import MemoryStore
 from hostler.worker.claim.claimer import Taken
 from hostler.worker.claim.room import Room
 from hostler.worker.claim.slots import Offer, Placement
+from hostler.worker.held_runs import HeldRuns
 from hostler.worker.loop import CONCLUDING, Worker, WorkerTerms
 from hostler.worker.machine import Machine
 
@@ -111,11 +112,11 @@ def test_next_run_is_claimed_while_few_others_end(
     machine = Machine(store, tmp_path, "session", Timing(), say=lambda line: None)
     worker = Worker(machine, Room(Offer(cpus=1, memory=1 << 40)), WorkerTerms())
 
-    def start(self: Worker, taken: Taken, *_: object) -> None:
+    def begin(self: HeldRuns, taken: Taken, placement: object) -> None:
         started.append(taken.attempt.key.run)
 
-    monkeypatch.setattr(Worker, "_start", start)
-    running: list[Any] = worker._running
+    monkeypatch.setattr(HeldRuns, "begin", begin)
+    running: list[Any] = worker._runs.running
     for execution in [Concluding() for _ in range(ending)]:
         running.append(execution)
         worker._room.take(execution.placement)

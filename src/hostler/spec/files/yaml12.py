@@ -207,6 +207,8 @@ def load_json(text: str, name: str) -> tuple[Any, dict[Path, int]]:
         raise SpecError(f"not JSON: {error.msg}", where=f"{name}:{error.lineno}") from None
     except RecursionError:
         raise SpecError("nested too deep", where=f"{name}:1") from None
+    except ValueError:  # Python reads no more than 4,300 digits
+        raise SpecError("a number has thousands of digits", where=f"{name}:1") from None
     return value, _lines(text, name)
 
 

@@ -9,7 +9,9 @@ import pytest
 from hostler.backends import answer_form
 from hostler.backends.answer_form import NAMED_BY_PEOPLE, table, whole
 from hostler.backends.gce import client as gce
+from hostler.backends.gce.names import last
 from hostler.backends.kubernetes import client as kubernetes
+from hostler.backends.kubernetes.names import labels_of
 
 CLIENTS = [gce.FORMS, kubernetes.FORMS]
 
@@ -31,3 +33,8 @@ def test_job_whose_pods_are_not_counted_yet_is_read() -> None:
     status = {"succeeded": 1, "uncountedTerminatedPods": {"succeeded": ["6f0e"], "failed": []}}
     assert answer_form.fits({"kind": "Job", "status": status}, kubernetes.FORMS)
     assert not answer_form.fits({"status": {"succeeded": "many"}}, kubernetes.FORMS)
+
+
+def test_values_of_labels_and_zones_are_texts() -> None:
+    assert labels_of({"metadata": {"labels": {"hostler-fleet": ["a"]}}}) == {"hostler-fleet": "['a']"}
+    assert last(None) == "" and last("projects/p/zones/z") == "z"

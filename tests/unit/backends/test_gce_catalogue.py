@@ -54,6 +54,8 @@ def test_price_is_units_and_nanos_of_the_newest_entry() -> None:
     assert catalogue.hourly(found, "h") == 2.5
     assert catalogue.hourly(found, "GiBy.h") is None
     assert catalogue.hourly({"description": "x"}, "h") is None
+    for units in (10**309, "many", [2]):
+        assert catalogue.hourly(sku("x", units=units), "h") is None
 
 
 def test_machine_costs_its_cores_and_memory_where_both_are_sold() -> None:

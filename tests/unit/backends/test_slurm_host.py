@@ -24,6 +24,7 @@ def test_the_time_left_is_by_the_end_that_slurm_tells() -> None:
 @pytest.mark.parametrize(("text", "seconds"), [
     ("4", 4), ("3:04", 184), ("2:03:04", 7384), ("1-02:03:04", 93784), ("0:00", 0),
     ("UNLIMITED", None), ("NOT_SET", None), ("INVALID", None), ("", None),
+    (5000 * "9", None),
 ])  # fmt: skip
 def test_squeues_time_left_is_read(text: str, seconds: float | None) -> None:
     assert parse_left(text) == seconds

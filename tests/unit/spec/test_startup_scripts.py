@@ -155,6 +155,7 @@ sudo shutdown -h now
 
 def test_vm_script_becomes_a_fleet_and_a_command() -> None:
     assert burst.is_it(TRAIN) and not burst.is_it(START)
+    assert not burst.is_it("# gcloud compute instances create x\ngcloud compute instances create ")
     found = burst.read(TRAIN, {"start.sh": START}.get)
     fleet = {
         "backend": "gce",

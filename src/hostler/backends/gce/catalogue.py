@@ -122,8 +122,14 @@ def hourly(sku: Mapping[str, Any], unit: str) -> float | None:
     if told.get("usageUnit") != unit:
         return None
     steps = [step.get("unitPrice") or {} for step in told.get("tieredRates") or ()]
-    costs = [int(one.get("units") or 0) + int(one.get("nanos") or 0) / 1e9 for one in steps]
-    return max(costs, default=None)
+    try:
+        return max((_money(one) for one in steps), default=None)
+    except (OverflowError, TypeError, ValueError):
+        return None  # damaged: a machine without a price is refused, never free
+
+
+def _money(price: Mapping[str, Any]) -> float:
+    return int(price.get("units") or 0) + int(price.get("nanos") or 0) / 1e9
 
 
 def table(found: Rates, known: PriceTable, today: date) -> PriceTable:

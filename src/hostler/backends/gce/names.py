@@ -72,9 +72,9 @@ def generation_of(vm: str) -> str:
     return match[1] if match else ""
 
 
-def last(url: str) -> str:
+def last(url: object) -> str:
     """The last part of a resource's URL: its name, zone or region."""
-    return url.rsplit("/", 1)[-1]
+    return str(url or "").rsplit("/", 1)[-1]
 
 
 def region_of(zone: str) -> str:

@@ -19,8 +19,8 @@ def owner_of(fleet: Fleet) -> Owner:
 
 
 def labels_of(thing: Mapping[str, Any]) -> Mapping[str, str]:
-    found: Mapping[str, str] = thing.get("metadata", {}).get("labels") or {}
-    return found
+    found = thing.get("metadata", {}).get("labels") or {}
+    return {name: str(value) for name, value in found.items()}
 
 
 def name_of(thing: Mapping[str, Any]) -> str:

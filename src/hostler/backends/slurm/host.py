@@ -91,7 +91,7 @@ def host_of(variables: Mapping[str, str]) -> SlurmHost:
 
 def parse_left(text: str) -> float | None:
     """`1-02:03:04`, `2:03:04`, `3:04` or `4`; UNLIMITED, NOT_SET and INVALID mean None."""
-    match = re.fullmatch(r"(?:(\d+)-)?(?:(\d+):)??(?:(\d+):)?(\d+)", text.strip())
+    match = re.fullmatch(r"(?:(\d{1,9})-)?(?:(\d{1,9}):)??(?:(\d{1,9}):)?(\d{1,9})", text.strip())
     if not match:
         return None
     days, hours, minutes, seconds = (int(part or 0) for part in match.groups())

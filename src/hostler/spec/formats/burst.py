@@ -36,11 +36,11 @@ Read = Callable[[str], "str | None"]  # a file beside it, by its name
 
 
 def is_it(text: str) -> bool:
-    return bool(_CREATE.search(_joined(text)))
+    return any(_CREATE.search(line) for line in _lines(text))
 
 
 def read(text: str, beside: Read) -> Machines:
-    lines = [line.strip() for line in _joined(text).splitlines() if not line.strip().startswith("#")]
+    lines = _lines(text)
     known = _known(lines)
     line = next(one for one in lines if _CREATE.search(one))
     options, names = _options(shell.words(shell.filled(line[_CREATE.search(line).end() :], known)))  # type: ignore[union-attr]
@@ -67,6 +67,11 @@ def read(text: str, beside: Read) -> Machines:
 def _is_private(key: str, value: str) -> bool:
     found = withheld.withhold(f"{key}={value}")
     return bool(found.names or (private.is_variable(key) and not private.is_plain(value)))
+
+
+def _lines(text: str) -> list[str]:
+    """Its lines without comments, each in one piece."""
+    return [line.strip() for line in _joined(text).splitlines() if not line.strip().startswith("#")]
 
 
 def _joined(text: str) -> str:

@@ -43,7 +43,7 @@ def read(text: str, name: str, settings: Mapping[str, Any]) -> Pods:
     filled = _HOLE.sub(lambda hole: known.get(hole[1], hole[0]), text)
     if missing := _HOLE.search(filled):
         hint = "write the value into it, or into settings.yaml"
-        raise SpecError(f"{missing[0]}: settings.yaml has no {missing[1]}", hint, where=name)
+        raise SpecError(f"{{{{ {missing[1]} }}}}: settings.yaml has no {missing[1]}", hint, where=name)
     made = _table(_stateful_set(filled, name), "spec")
     pod = _table(_table(made, "template"), "spec")
     containers = pod.get("containers")

@@ -7,6 +7,7 @@ mu and sigma. Errors are ValueErrors of one line.
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Mapping
 from decimal import Decimal
 from typing import Any
@@ -14,6 +15,7 @@ from typing import Any
 from hostler.frozen import dataclass
 from hostler.spec.nearest import did_you_mean
 
+LARGEST = sys.float_info.max  # a whole number beyond it has no logarithm
 DISTRIBUTIONS = (
     *("constant", "categorical", "categorical_w_probabilities", "int_uniform", "uniform", "q_uniform"),
     *("log_uniform", "log_uniform_values", "q_log_uniform", "q_log_uniform_values"),
@@ -123,7 +125,7 @@ def _normal(kind: str, given: Mapping[str, Any]) -> Parameter:
 
 def _quantum(given: Mapping[str, Any]) -> Any:
     q = given.get("q", 1)
-    if isinstance(q, bool) or not isinstance(q, (int, float)) or not 0 < q < math.inf:
+    if isinstance(q, bool) or not isinstance(q, (int, float)) or not 0 < q <= LARGEST:
         raise ValueError(f"q: {q!r} is not a number above 0")
     return q
 
@@ -131,7 +133,7 @@ def _quantum(given: Mapping[str, Any]) -> Any:
 def _ends(given: Mapping[str, Any]) -> tuple[Any, Any]:
     low, high = given.get("min", 0), given.get("max", 1)
     for end in (low, high):
-        if isinstance(end, bool) or not isinstance(end, (int, float)) or not math.isfinite(end):
+        if isinstance(end, bool) or not isinstance(end, (int, float)) or not abs(end) <= LARGEST:
             raise ValueError(f"{end!r} is not a number")
     return low, high
 

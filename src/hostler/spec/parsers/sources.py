@@ -129,7 +129,7 @@ def _module(name: str, places: Iterable[Path]) -> Path | None:
     for place in places:
         path = place.joinpath(*name.split("."))
         for file in (path.with_name(path.name + ".py"), path / "__init__.py"):
-            if file.is_file():
+            if os.path.isfile(file):  # no error where a name is too long
                 return file
     return None
 

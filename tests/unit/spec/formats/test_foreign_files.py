@@ -327,6 +327,8 @@ class TestWandb:
             ({"parameters": {"a": {"distribution": ["x"]}}}, "no such distribution .*one of constant"),
             ({"parameters": {"a": {"distribution": "constant"}}}, "a: a constant needs its value"),
             ({"parameters": {"a": {"distribution": "q_uniform", "q": 0}}}, "a: q: 0 is not a number above 0"),
+            ({"parameters": {"a": {"distribution": "uniform", "max": 10**309}}}, "a: 10*.* is not a number"),
+            ({"parameters": {"a": {"distribution": "q_uniform", "q": 10**309}}}, "a: q: 10*.* is not"),
             ({"parameters": {"a": {"distribution": "q_normal", "q": "x"}}}, "a: q: 'x' is not a number"),
             ({"parameters": {"a": {"min": 1}}}, "a: needs value, values, min and max"),
             ({"metric": {"name": "x", "goal": "up"}}, "metric.goal: 'up' is not minimize or maximize"),

@@ -129,6 +129,7 @@ def test_without_pods_the_command_is_asked_for(folder: Path) -> None:
         ("kind: StatefulSet\nspec: {template: {spec: {containers: []}}}\n", "no container"),
         ("kind: StatefulSet\nspec: 3\n", "no container"),
         ("replicas: {{ unheard_of }}\n", "settings.yaml has no unheard_of"),
+        ("replicas: {{\nunheard_of }}\n", "{{ unheard_of }}: settings.yaml has no unheard_of"),
         ("kind: [\n", "stateful-set.yaml"),
     ],
 )

@@ -48,6 +48,11 @@ def test_argparse_gets_a_list_in_its_own_form(tmp_path: Path, key: str, value: A
     assert got(tmp_path, {key: value})[key] == value
 
 
+def test_import_of_an_endless_name_is_no_module(tmp_path: Path) -> None:
+    write(tmp_path, train=f"import {300 * 'a'}\n{ARGPARSE}")
+    assert words(tmp_path, {"amp": True}) == ["--amp"]
+
+
 def test_true_is_a_flag_and_false_is_left_out(tmp_path: Path) -> None:
     write(tmp_path, train=ARGPARSE)
     assert words(tmp_path, {"amp": True, "lr": 1}) == ["--amp", "--lr", "1"]

@@ -199,6 +199,7 @@ class Saver:
             self._tell_missing(choice)
             new = self._is_progress(choice)
         if not choice.rows.rows or (finished is None and not new):
+            self._crowded = self._crowded or self.target.attempt > FIRST.attempt  # by one before it
             self._thin()
             return None
         self._ending = True

@@ -192,7 +192,7 @@ def test_retention_keeps_its_own_newest_and_deletes_earlier_attempts_then(
 
 @pytest.mark.parametrize("keep", [2, 3])
 def test_own_cut_off_save_goes_once_a_later_is_whole(store: Store, tmp_path: Path, keep: int) -> None:
-    """Between the checkpoints that stay, too; those of an earlier attempt wait for `keep` good ones."""
+    """Between the checkpoints that stay, too; the last of an earlier attempt waits for `keep` good ones."""
     for attempt, step in [(1, 1), (2, 1), (2, 2), (2, 3)]:
         save(store, tmp_path, attempt, step)
     for place in ((1, 1), (2, 2)):
@@ -201,6 +201,18 @@ def test_own_cut_off_save_goes_once_a_later_is_whole(store: Store, tmp_path: Pat
     kept = {layout.split_checkpoint(entry.key) for entry in store.list(layout.checkpoints(RUN))}
     assert kept == {(2, 1), (2, 3)} | ({(1, 1)} if keep == 3 else set())
     assert list(store.list(layout.checkpoint(RUN, 2, 2))) == []
+
+
+@pytest.mark.parametrize("saved", [True, False])
+def test_next_attempt_ends_a_deletion_that_broke_off(store: Store, tmp_path: Path, saved: bool) -> None:
+    """COMMIT goes first: whoever deleted may have lost the store, and then the run, before the files went."""
+    for attempt, step in [(1, 1), (1, 2), (1, 3), (1, 4), *([(2, 1)] if saved else [])]:
+        save(store, tmp_path, attempt, step)
+    for place in ((1, 2), (1, 4)):
+        store.delete(layout.commit(RUN, *place))
+    assert checkpoints.retain(store, RUN, 2, keep=3) == [Place(1, 2)]
+    kept = {layout.split_checkpoint(entry.key) for entry in store.list(layout.checkpoints(RUN))}
+    assert kept == {(1, 1), (1, 3), (1, 4)} | ({(2, 1)} if saved else set())
 
 
 def test_a_zombie_never_deletes_what_a_later_attempt_saved(store: Store, tmp_path: Path) -> None:

@@ -266,15 +266,14 @@ def restore_newest(
 def retain(store: Store, run: str, own: int, keep: int) -> list[Place]:
     """Delete what attempt `own` may delete: its own beyond `keep`, those of earlier attempts once it has
     `keep` good ones itself, those of later attempts never; and never one marked kept, by its maker or by a
-    person. Files of a save that was cut off go like those of a checkpoint, and its own as soon as a later
-    save is whole. Returns the deleted."""
+    person. Files of a save that was cut off, or only half deleted, go like those of a checkpoint, and as soon
+    as a later save of the same attempt is whole. Returns the deleted."""
     keys = [entry.key for entry in store.list(layout.checkpoints(run))]
     good, by_hand = places_of(keys), marked(keys)
-    mine = [p for p in good if p.attempt == own][:keep]
-    if not mine:
-        return []
-    older = {p for p in _places(keys) if p < mine[-1]} if len(mine) >= keep else set[Place]()
-    older |= {p for p in _places(keys) if p < mine[0] and p.attempt == own and p not in good}
+    mine = [p for p in good if p.attempt == own]
+    older = {p for p in _places(keys) if p < mine[keep - 1]} if 0 < keep <= len(mine) else set[Place]()
+    newest = {p.attempt: p for p in reversed(good) if p.attempt <= own}
+    older |= {p for p in _places(keys) if p not in good and p < newest.get(p.attempt, p)}
     rest = [p for p in sorted(older, reverse=True) if p not in by_hand or p not in good]
     doomed = [p for p in rest if p not in good or not _kept(store, run, p)]
     return [place for place in doomed if delete(store, run, place)]

@@ -65,6 +65,7 @@ while state["step"] < STEPS:
     name = "step-%d.json" % state["step"] if STYLE == "numbered" else "last.json"
     write(folder / name, state)
     if STYLE.endswith("pair"):
+        time.sleep(0.08 * INTERVAL)
         write(folder / "other.json", state)
     time.sleep(INTERVAL)
 """

@@ -117,6 +117,8 @@ class Model(L.LightningModule):
     def on_train_epoch_start(self):
         if args.amp:
             time.sleep(0.8)
+    def on_train_epoch_end(self):
+        print(f"epoch {{self.current_epoch + 1}}: loss={{self.trainer.callback_metrics['train_loss']:.6f}}")
     def configure_optimizers(self):
         return torch.optim.Adam(self.parameters(), lr=0.05)
 
@@ -276,8 +278,8 @@ LIBRARIES = {
         EPOCHS,
         outputs=("results/config.json", "results/model/model.safetensors"),
     ),
-    "lightning": _script(  # its bar is printed once, at the end, where there is no terminal
-        LIGHTNING, "train_loss", "last.ckpt", "final.ckpt", saved=_in_last_ckpt, steps=1
+    "lightning": _script(  # where there is no terminal its bar is printed once, at the end: a point
+        LIGHTNING, "loss", "last.ckpt", "final.ckpt", saved=_in_last_ckpt, also=("train_loss",)
     ),
     "keras": _script(
         KERAS,

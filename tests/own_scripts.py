@@ -165,14 +165,16 @@ def _state(folder: Path) -> int:
 
 _LAST = "{checkpoint_dir}/last.json"
 PARSERS = {
-    "argparse": _parsed(ARGPARSE, "--out {checkpoint_dir}", f"--resume {_LAST}"),
+    "argparse": _parsed(
+        ARGPARSE, "--out {checkpoint_dir}", f"--resume {_LAST}", lists=((3, 4), (5,), (6, 7, 8))
+    ),
     "click": _parsed(CLICK, "--out {checkpoint_dir}", f"--resume {_LAST}"),
     "typer": _parsed(TYPER, "{checkpoint_dir}", f"--resume {_LAST}"),
     "absl": _parsed(ABSL, "--workdir={checkpoint_dir}", f"--resume={_LAST}"),
     "fire": _parsed(
         FIRE, "--out {checkpoint_dir}", f"\n  - --resume {{checkpoint_dir}}/best.json\n  - --resume {_LAST}"
     ),
-    "hydra": _parsed(HYDRA, "out={checkpoint_dir}", f"resume={_LAST}\nstyle: hydra"),
+    "hydra": _parsed(HYDRA, "out={checkpoint_dir}", f"resume={_LAST}"),
     "bash": Script(
         {"train.sh": BASH}, "command: bash train.sh --out {checkpoint_dir}\n", "loss", EPOCHS, saved=_state
     ),

@@ -179,3 +179,50 @@ while [[ $# -gt 0 ]]; do
 done
 printf '{"verbose": %s, "name": "%s", "item": "%s"}\\n' "$V" "$N" "${L[*]}"
 """
+
+# Parsers that nobody can read from the source: only their usage errors tell what they want.
+HIDDEN_CLICK = """
+import importlib, json
+click = importlib.import_module("click")
+
+@click.command()
+def main(**given):
+    print(json.dumps(given))
+
+main.params += [click.Option(["--" + name], is_flag=True) for name in ("amp", "ema")]
+main.params.append(click.Option(["--" + "tag"], multiple=True))
+main()
+"""
+
+HIDDEN_TYPER = """
+import importlib
+typer = importlib.import_module("typer")
+head = "import json, typing\\ndef main(amp: bool = False, ema: bool = False, tag: typing.List[str] = []):"
+exec(head + " print(json.dumps(locals()))")
+typer.run(globals()["main"])
+"""
+
+HIDDEN_ABSL = """
+import importlib, json
+app, flags = (importlib.import_module("absl." + name) for name in ("app", "flags"))
+for name in ("amp", "ema"):
+    getattr(flags, "DEFINE_" + "bool")(name, None, "")
+getattr(flags, "DEFINE_" + "list")("tag", None, "")
+F = flags.FLAGS
+
+def main(argv):
+    if len(argv) > 1:
+        raise app.UsageError("Too many command-line arguments.")
+    print(json.dumps({k: F[k].value for k in ("amp", "ema")}))
+
+app.run(main)
+"""
+
+HIDDEN_FIRE = """
+import importlib, json
+
+def main(layers=(), lr=0.1):
+    print(json.dumps({"layers": layers, "lr": lr}))
+
+getattr(importlib.import_module("fire"), "Fi" + "re")(main)
+"""

@@ -1,8 +1,8 @@
 """A script without a line of hostler, swept by a file, killed at a random moment, and finished.
 
-The kill is of the script's process, of its worker, or of both; the moment is drawn once a checkpoint is in
-the store. Only the first run of the sweep is killed. Its boolean changes nothing about the training, so the
-second run, undisturbed, has the curve that the first must end with.
+The kill is of the script's process, of its worker, or of both; the moment is drawn once the store has a
+checkpoint that it goes on from. Only the first run of the sweep is killed. Its boolean and its list change
+nothing about the training, so the others, undisturbed, have the curve that the first must end with.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ import tempfile
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -34,7 +35,6 @@ VICTIMS = (PROCESS, WORKER, BOTH)
 SETTLE = 0.3
 LATE = 1.0  # seconds until a worker that shares its processor has looked at files that rest
 SWEEP = ("sweep", "-y", "--wait", "sweep.yaml")
-LISTS = [3, 4]
 
 
 def largest_number(folder: Path) -> int:
@@ -63,8 +63,10 @@ class Script:
     sweep: str
     metric: str  # as the tool prints it
     steps: int  # points of the metric after the last epoch
+    also: tuple[str, ...] = ()  # metrics of which there is a point besides
     boolean: str = "amp"
     many: str = "layers"
+    lists: tuple[tuple[int, ...], ...] = ((3, 4),)
     more: str = ""  # parameters besides
     saved: Callable[[Path], int] = largest_number  # epochs that a checkpoint folder has
     outputs: tuple[str, ...] = ("results/config.json", "results/history.csv")
@@ -74,7 +76,9 @@ class Script:
 
     def text(self) -> str:
         """The sweep file."""
-        swept = f"  {self.boolean}: [true, false]\n  {self.many}: {{value: {LISTS}}}\n{self.more}"
+        lists = [list(one) for one in self.lists]
+        many = lists if lists[1:] else f"{{value: {lists[0]}}}"
+        swept = f"  {self.boolean}: [true, false]\n  {self.many}: {many}\n{self.more}"
         return f"{self.sweep}checkpoint: {{every: 1}}\nparameters:\n{swept}"
 
 
@@ -89,19 +93,22 @@ def walk(
     out, err = command.communicate(timeout=240)
     log = world.run("logs", "sweep").out
     assert command.returncode == 0, out + err + log
-    killed, calm = _rows(world)
-    assert (killed.state, calm.state) == ("done", "done"), log
+    killed, *others = _rows(world)
+    swept = {(row.params[script.boolean], tuple(row.params[script.many])) for row in (killed, *others)}
+    assert swept == set(product((True, False), script.lists))
+    assert [row.state for row in others] == [killed.state] * len(others) == ["done"] * len(others), log
     resumed = [int(number) for number in re.findall(r"resumed from epoch (\d+)", log)]
     assert len(resumed) == killed.attempt - 1 == 1, log
     assert 0 < floor <= resumed[0] <= ceiling, (floor, resumed, ceiling, log)
-    curve, whole = _curve(world, killed, script.metric), _curve(world, calm, script.metric)
+    curve, whole = _curve(world, killed, script.metric), _curve(world, others[-1], script.metric)
     assert len(whole) == script.steps, (whole, log)
     steps, missing = [step for step, _ in curve], len(whole) - len(curve)
     assert steps == [step for step, _ in whole if step in steps] and 0 <= missing <= script.unprinted, log
     for step, value in curve:
         right = dict(whole)[step]
         assert value == right if script.exact else abs(value - right) <= 0.05 * abs(right) + 1e-3, log
-    for row in (killed, calm):
+    for row in (killed, *others):
+        assert all(_curve(world, row, name) for name in script.also), log
         _check_files(world, script, row)
 
 
@@ -120,15 +127,14 @@ def _kill(
     """Kill the first run's first attempt: epochs that were safe then, and epochs that were begun."""
     folder, pid = first_process(world, command)
     run, store = folder.name.removesuffix("-1"), open_store(str(world.store))
-    _awaited(command, lambda: checkpoints.committed(store, run))
+    _awaited(command, lambda: checkpoints.committed(store, run) and _safe(world, script, run))
     moment, seen = time.monotonic() + rng.uniform(0.0, 1.5), list[tuple[float, int]]()
     while time.monotonic() < moment:
         seen.append((time.monotonic(), script.saved(folder / "checkpoint")))
         time.sleep(0.02)
-    safe = _safe(world, script, run)
-    if victim == PROCESS:
-        safe = max([safe, *(n for when, n in seen if when < time.monotonic() - SETTLE - LATE)])
-    else:
+    rested = [n for when, n in seen if when < time.monotonic() - SETTLE - LATE]
+    safe = max([_safe(world, script, run), *rested])
+    if victim != PROCESS:
         send_kill(worker_of(world))
     if victim != WORKER:
         send_kill(pid)
@@ -211,4 +217,4 @@ def _check_files(world: World, script: Script, row: Row) -> None:
     assert there >= set(script.outputs), there
     config = json.loads((target / "outputs" / script.outputs[0]).read_text())
     assert config[script.boolean] is row.params[script.boolean]
-    assert [str(item) for item in config[script.many]] == [str(item) for item in LISTS]
+    assert [str(item) for item in config[script.many]] == [str(item) for item in row.params[script.many]]

@@ -20,6 +20,7 @@ from hostler.records.series.logs import LogReader
 from hostler.spec.job import Job
 
 SETTLE = 0.8
+MIXED = "mixed moments"
 
 SCRIPT = """
 import json, os, random, sys, time
@@ -54,7 +55,7 @@ state = {{"step": 0, "weight": 0.0}}
 if (path := newest()) is not None:
     state = json.loads(path.read_text())
     if STYLE.endswith("pair"):
-        assert json.loads((folder / "other.json").read_text())["step"] == state["step"], "mixed moments"
+        assert json.loads((folder / "other.json").read_text())["step"] == state["step"], {mixed!r}
 print("begins", state["step"], flush=True)
 while state["step"] < STEPS:
     state["step"] += 1
@@ -64,6 +65,7 @@ while state["step"] < STEPS:
     name = "step-%d.json" % state["step"] if STYLE == "numbered" else "last.json"
     write(folder / name, state)
     if STYLE.endswith("pair"):
+        time.sleep(0.08 * INTERVAL)
         write(folder / "other.json", state)
     time.sleep(INTERVAL)
 """
@@ -78,7 +80,7 @@ def random_script(seed: int) -> tuple[str, bool]:
     size = rng.choice([0, 1000, 300_000])
     if seed in NEVER_CLOSED:
         style, interval = "kept open", 0.1
-    made = SCRIPT.format(style=style, interval=interval, steps=int(7 / interval), size=size)
+    made = SCRIPT.format(style=style, interval=interval, steps=int(7 / interval), size=size, mixed=MIXED)
     return made, style.endswith("pair") and interval < SETTLE
 
 
@@ -115,6 +117,7 @@ def survived(root: Path, script: str, rng: random.Random) -> bool:
         send(min(made.processes(WORKER)), signal.SIGKILL)
         made.finish(job, workers=1)
         text = b"".join(piece.data for piece in LogReader(made.store, key.run).read()).decode()
+        assert MIXED not in text, text  # whatever it lost
         begun = [int(line.split()[1]) for line in text.splitlines() if line.startswith("begins ")]
         assert len(begun) == 2 and begun[0] == 0, text
         return begun[1] > 0

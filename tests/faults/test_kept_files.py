@@ -102,6 +102,16 @@ Path(os.environ["HOSTLER_OUTPUT_DIR"], "table").write_text("z" * 2000)
     assert run_details.read(world.store, world.key(job)).unkept == [line]
 
 
+def test_by_default_a_run_keeps_a_gigabyte(world: World) -> None:
+    """The large one has no bytes on the disk, and nobody reads or sends it."""
+    script = HEAD + "put('log.txt', 'small'); put('model.pt', ''); os.truncate('model.pt', 1_000_000_000)"
+    job = world.submit(script)
+    world.work()
+    line = "not kept: model.pt (1 file, 1 GB) is over the limit of 1 GB"
+    assert pulled(world, job) == {"log.txt": "small"}
+    assert line in world.log(job)
+
+
 ENDS = {
     "failed": "raise ValueError('no')",
     "crash": "os.kill(os.getpid(), 11)",

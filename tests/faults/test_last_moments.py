@@ -15,12 +15,12 @@ from hostler.records.checkpoint import checkpoints, outputs
 from hostler.records.series.metrics import FragmentCache
 from script_world import Done, Scripts, line_of, until
 
-COUNT = 2_000
-LOGS = f"""
+COUNT, MANY = 2_000, 20_000
+LOGS = """
 import hostler, os, signal
-run = hostler.start({{"lr": 0.1}})
+run = hostler.start({"lr": 0.1})
 (run.output_dir / "table.csv").write_text("a,b")
-for n in range({COUNT}):
+for n in range(COUNT):
     run.log(loss=1.0 / (n + 1))
 os.kill(os.getpid(), signal.SIGKILL)
 """
@@ -58,7 +58,7 @@ print(row.counted, row.step)
 @pytest.fixture
 def scripts(tmp_path: Path) -> Scripts:
     made = Scripts(tmp_path)
-    made.write(LOGS)
+    made.write(LOGS.replace("COUNT", str(COUNT)))
     made.env["HOSTLER_FLUSH"] = "1000"
     return made
 
@@ -89,29 +89,39 @@ def die(scripts: Scripts) -> None:
     assert scripts.curve(scripts.row(), "loss") == [], "no point has arrived"
 
 
-@pytest.mark.parametrize(
-    ("words", "shown"),
-    [
-        (("-m", "hostler", "status"), str(COUNT - 1)),
-        (("-m", "hostler", "show", "train"), str(COUNT - 1)),
-        (("-m", "hostler", "df"), str(1 / COUNT)),
-        (("-m", "hostler", "worker", ".hostler"), ""),
-        (("-c", POINTS), str(COUNT)),
-        (("-c", ROWS), str(COUNT)),
-        (("-c", DASHBOARD), f"lost {COUNT - 1}"),
-    ],
-    ids=["status", "show", "df", "worker", "curves", "frame", "dashboard"],
-)
-def test_reader_delivers_every_point_of_a_killed_script(
-    scripts: Scripts, words: tuple[str, ...], shown: str
-) -> None:
+# reader → its words after `python`, and what it prints of `last` and `count` points.
+READERS = {
+    "status": (("-m", "hostler", "status"), "{last}"),
+    "show": (("-m", "hostler", "show", "train"), "{last}"),
+    "df": (("-m", "hostler", "df"), "{loss}"),
+    "worker": (("-m", "hostler", "worker", ".hostler"), ""),
+    "curves": (("-c", POINTS), "{count}"),
+    "frame": (("-c", ROWS), "{count}"),
+    "dashboard": (("-c", DASHBOARD), "lost {last}"),
+}
+
+
+@pytest.mark.parametrize("reader", READERS)
+def test_reader_delivers_every_point_of_a_killed_script(scripts: Scripts, reader: str) -> None:
+    check_delivers(scripts, reader, COUNT)
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("reader", READERS)
+def test_reader_delivers_twenty_thousand_points(scripts: Scripts, reader: str) -> None:
+    scripts.write(LOGS.replace("COUNT", str(MANY)))
+    check_delivers(scripts, reader, MANY)
+
+
+def check_delivers(scripts: Scripts, reader: str, count: int) -> None:
     die(scripts)
+    words, shown = READERS[reader]
     done = read(scripts, *words)
-    assert done.code == 0 and shown in done.out, done.err
+    assert done.code == 0 and shown.format(last=count - 1, count=count, loss=1 / count) in done.out, done
     row = scripts.row()
-    assert scripts.curve(row, "loss") == [(n, 1.0 / (n + 1)) for n in range(COUNT)]
+    assert scripts.curve(row, "loss") == [(n, 1.0 / (n + 1)) for n in range(count)]
     fragments = FragmentCache().update(scripts.opened(), row.id)
-    assert sum(len(fragment.points) for fragment in fragments) == COUNT, "nothing is doubled"
+    assert sum(len(fragment.points) for fragment in fragments) == count, "nothing is doubled"
     kept = outputs.newest(scripts.opened(), row.id)
     assert kept is not None and [file["name"] for file in kept[1]] == ["table.csv"]
     assert os.listdir(scripts.root / "cache" / "alone") == []

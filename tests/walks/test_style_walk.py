@@ -139,6 +139,39 @@ def test_an_unreadable_parser_is_learned_from_its_usage_error(world: World) -> N
     )
 
 
+BOOLEANS = "  amp: [true, false]\n  ema: [true, false]\n"
+LEARNED = {
+    "click": (scripts.HIDDEN_CLICK, BOOLEANS + "  tag: {value: [a, b]}\n"),
+    "typer": (scripts.HIDDEN_TYPER, BOOLEANS + "  tag: {value: [a, b]}\n"),
+    "absl": (scripts.HIDDEN_ABSL, BOOLEANS),
+    "fire": (scripts.HIDDEN_FIRE, "  lr: [0.5, 1.5]\n  layers: {value: [3, 4]}\n"),
+}
+
+
+@pytest.fixture(scope="module")
+def all_learned(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
+    """A sweep for each script, all taken by the same worker."""
+    world = World(tmp_path_factory.mktemp("learned"))
+    for case, (script, parameters) in LEARNED.items():
+        world.write("train.py", script)
+        head = "command: python train.py\nretries: 0\nparallel: 1\nparameters:\n"
+        world.write(f"{case}.yaml", head + parameters)
+        answer = world.run("sweep", "-y", "--no-start", f"{case}.yaml")
+        assert answer.code == 0, answer.err
+    assert world.run("up").code == 0
+    yield world
+    world.close()
+
+
+@pytest.mark.parametrize("case", LEARNED)
+def test_usage_error_of_an_unreadable_parser_is_learned_from(all_learned: World, case: str) -> None:
+    log = all_learned.run("wait", case, timeout=240).err + all_learned.run("logs", case).out
+    rows = all_learned.run("status", case, "--json").json
+    for row in rows:
+        assert row["state"] == "done" and printed(all_learned, row) == row["params"], log
+    assert [row["attempt"] for row in rows] == [2, *[1] * (len(rows) - 1)], log
+
+
 IN_A_LOOP = """
 import argparse
 p = argparse.ArgumentParser()

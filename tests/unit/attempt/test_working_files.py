@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
 
+from hostler import settings
 from hostler.attempt import working_files
 from hostler.attempt.working_files import Made, choose, look, made, not_kept
 
@@ -69,6 +71,15 @@ def test_what_is_over_the_limit_is_left_out_whole(tmp_path: Path) -> None:
     assert [file.name for file in kept] == ["log", "plots/x"]
     assert [(group.name, len(group.files)) for group in over] == [("checkpoints/", 2)]
     assert choose(left, 2 * GB) == (choose(left, 9 * GB)[0], [])
+
+
+@pytest.mark.parametrize(("size", "kept"), [(GB, ["model.pt"]), (GB + 1, [])])
+def test_default_limit_is_a_gigabyte_to_the_byte(tmp_path: Path, size: int, kept: list[str]) -> None:
+    before = look(tmp_path)
+    put(tmp_path, "model.pt", text="")
+    os.truncate(tmp_path / "model.pt", size)
+    chosen, over = choose(made(before, tmp_path), settings.sizes().outputs_max)
+    assert [file.name for file in chosen] == kept and len(over) == 1 - len(kept)
 
 
 def test_the_line_names_files_size_limit_and_both_ways_out() -> None:

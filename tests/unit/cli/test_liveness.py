@@ -12,6 +12,8 @@ from hostler.errors import MachineError
 from hostler.records.run import heartbeats
 from hostler.records.run.log import RunKey
 from hostler.records.run.state import RunState
+from hostler.records.sweep import sweeps
+from hostler.spec.job import Job
 from hostler.spec.project import Fleet
 from hostler.spec.states import RUNNING
 from hostler.store.memory import MemoryStore
@@ -45,6 +47,7 @@ class Engine:
 
 
 def liveness(store: MemoryStore, living: Sequence[WorkerInfo] = ()) -> Liveness:
+    sweeps.submit(store, Job(name=KEY.sweep, command=("python", "train.py")))
     return Liveness(store, KEY, Engine(living), Fleet("here", "local"), [OURS])
 
 
@@ -54,6 +57,15 @@ def test_nobody_is_missed_before_some_silence() -> None:
     assert watch.look(RunState(), False, QUIET - 0.1) == ""
     said = watch.look(RunState(), False, QUIET)
     assert "nobody works on s" in said and "| last words" in said and "hostler worker memory:" in said
+
+
+def test_script_by_hand_is_not_offered_a_worker() -> None:
+    store = MemoryStore()
+    sweeps.submit(store, Job(name=KEY.sweep, command=("python", "my train.py"), by_hand=True))
+    watch = Liveness(store, KEY)
+    watch.look(RunState(), False, 0.0)
+    said = watch.look(RunState(), False, QUIET)
+    assert "  → python 'my train.py'\n" in said and "hostler worker" not in said
 
 
 def test_news_begin_the_silence_anew() -> None:

@@ -30,11 +30,11 @@ from mcp.types import (
 from mcp.types import Tool as Shown
 
 from hostler import __version__, env
+from hostler.cli import here
 from hostler.cli.assistants import answers, reading, tools
 from hostler.cli.assistants.tools import Tool
 from hostler.errors import HostlerError, MachineError, UsageError
 from hostler.frozen import dataclass
-from hostler.records.packs import packed_store
 
 PATIENCE = 600  # seconds that a reading tool may take
 ABOUT = (
@@ -74,7 +74,7 @@ class Desk:
         return answers.marked(value, notes)
 
     def _read(self, name: str, given: Mapping[str, Any]) -> Any:
-        store = packed_store.open_at(self.store)
+        store = here.open_at(self.store)
         if name == "read_metrics":
             most = given.get("points", tools.POINTS)
             return reading.curves(store, given["run"], given.get("metrics", []), most)

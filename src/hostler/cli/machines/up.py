@@ -51,7 +51,8 @@ def command(
     fleet_of(here.project(), fleet, url)  # a name that is none is told also where nothing waits
     store = here.open_at(url)
     found = rows(store, say=output.saying())
-    open_runs = [row for row in found if row.state == QUEUED or (row.state == RUNNING and row.stale)]
+    takable = (row for row in found if not row.by_hand)
+    open_runs = [row for row in takable if row.state == QUEUED or (row.state == RUNNING and row.stale)]
     waiting = list(dict.fromkeys(row.sweep for row in open_runs))
     held = sum(row.state == RUNNING and not row.stale and row.sweep in waiting for row in found)
     if dry_run:

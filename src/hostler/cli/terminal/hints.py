@@ -58,6 +58,12 @@ def unserved(store: Store, names: Iterable[str], say: Say | None = None) -> list
     return [name for name in names if not now.serves(name) and not this_machine().starting(store.url, name)]
 
 
+def command_for(store: Store, sweep: str) -> str:
+    """What goes on with its runs: the script itself where a person started it by hand, else a worker."""
+    job, _ = sweeps.load_spec(store, sweep)
+    return shlex.join(job.command) if job.by_hand else worker_command(store)
+
+
 def worker_command(store: Store) -> str:
     """`hostler up FLEET` where this folder's project has one for the store; else a worker on this machine."""
     try:

@@ -102,7 +102,7 @@ class Liveness:
         return state.session in now.fresh or now.serves(self._key.sweep)
 
     def _words(self, state: RunState) -> str:
-        from hostler.cli.terminal.hints import worker_command  # only if nobody is there
+        from hostler.cli.terminal.hints import command_for  # only if nobody is there
 
         lines = [
             f"hostler: nobody works on {self._key.sweep} ({state.state}, no worker gives a sign of life)"
@@ -111,7 +111,7 @@ class Liveness:
         if said:
             lines += ["  the worker that was started for it said:", *(f"  | {line}" for line in said)]
         lines += [
-            f"  → {worker_command(self._store)}",
+            f"  → {command_for(self._store, self._key.sweep)}",
             f"  → hostler attach {self._key.sweep}   then follows it again",
         ]
         return "\n".join(lines)

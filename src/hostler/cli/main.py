@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import io
 import os
 import signal
@@ -113,6 +114,8 @@ def main() -> None:
         terminal.guard()
     code = _main()
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # a second Ctrl-C changes nothing any more
+    if sys.argv[1:2] != ["train"]:  # a person's objects may do something when they go
+        gc.freeze()  # ours go with the process: to look for cycles in all that is imported takes long
     sys.exit(code)
 
 

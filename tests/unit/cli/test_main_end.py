@@ -1,4 +1,4 @@
-"""The end of a command: what it has imported is not searched for cycles, but in `train`, for a person's objects."""
+"""The end of a command: what it has imported is not searched for cycles; `train` has a person's objects."""
 
 from __future__ import annotations
 

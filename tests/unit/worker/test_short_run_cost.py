@@ -16,9 +16,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from worker_world import FAST, World
 
 from hostler.worker.claim.slots import Offer
+from worker_world import FAST, World
 
 FEW, MANY = 5, 25
 RARE = replace(FAST, poll=5.0, beat=60.0, lease=600.0, flush=60.0, flush_max=60.0, usage=60.0)

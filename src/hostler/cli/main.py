@@ -9,6 +9,7 @@ import signal
 import sys
 from importlib import import_module
 from keyword import iskeyword
+from typing import TYPE_CHECKING
 
 import click
 
@@ -16,6 +17,9 @@ from hostler import __version__, env, terminal
 from hostler.cli import overview
 from hostler.cli.overview import ALIASES, GROUPS, VERBS
 from hostler.errors import HostlerError
+
+if TYPE_CHECKING:
+    from click.shell_completion import CompletionItem
 
 HELP = getattr(click.exceptions, "NoArgsIsHelpError", ())  # what newer clicks raise to show --help
 
@@ -49,6 +53,13 @@ class Verbs(click.Group):
 
             completing.teach(name, command)
         return command
+
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
+        """Verbs by the table: click would import all that fit, with every press of a key."""
+        from click.shell_completion import CompletionItem
+
+        verbs = [CompletionItem(name, help=VERBS[name]) for name in VERBS if name.startswith(incomplete)]
+        return verbs + click.Command.shell_complete(self, ctx, incomplete)
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]

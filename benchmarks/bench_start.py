@@ -4,6 +4,7 @@ nothing."""
 from __future__ import annotations
 
 import os
+import statistics
 import subprocess
 import sys
 import tempfile
@@ -29,13 +30,18 @@ def main() -> list[Row]:
         status.append(_status())
         for verb, times in verbs.items():
             times.append(_seconds("-m", "hostler", verb, "--help"))
-    least = min(floor) * 1e3
-    slowest = max(verbs, key=lambda verb: min(verbs[verb]))
+    median = statistics.median
+    least = median(floor) * 1e3
+    slowest = max(verbs, key=lambda verb: median(verbs[verb]))
     return [
-        Row("hostler --help", min(ours) * 1e3, least, HELP, "ms"),
-        Row("hostler status of an empty store", min(status) * 1e3, least, STATUS, "ms"),
+        Row("hostler --help", median(ours) * 1e3, least, HELP, "ms"),
+        Row("hostler status of an empty store", median(status) * 1e3, least, STATUS, "ms"),
         Row(
-            f"slowest of {len(verbs)} verbs: {slowest} --help", min(verbs[slowest]) * 1e3, least, BOUND, "ms"
+            f"slowest of {len(verbs)} verbs: {slowest} --help",
+            median(verbs[slowest]) * 1e3,
+            least,
+            BOUND,
+            "ms",
         ),
         *_peers(least),
     ]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import statistics
 import subprocess
 import sys
 import tempfile
@@ -32,20 +33,20 @@ for n in range(6):
 
 
 def main() -> list[Row]:
-    nothing, imported, floor, run = _fastest("pass", "import hostler", FLOOR, RUN)
+    nothing, imported, floor, run = _medians("pass", "import hostler", FLOOR, RUN)
     return [
         Row("import hostler", imported * 1e3, nothing * 1e3, 4 / 3, "ms"),
         Row("a tracked run in a fresh process", run * 1e3, floor * 1e3, 60 / 28, "ms"),
     ]
 
 
-def _fastest(*programs: str) -> list[float]:
-    """Seconds of each, the fastest of several, in turns."""
+def _medians(*programs: str) -> list[float]:
+    """Seconds of each, the median of several, in turns."""
     took: list[list[float]] = [[] for _ in programs]
     for _ in range(TIMES):
         for times, program in zip(took, programs, strict=True):
             times.append(_timed(program))
-    return [min(times) for times in took]
+    return [statistics.median(times) for times in took]
 
 
 def _timed(program: str) -> float:

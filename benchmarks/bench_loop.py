@@ -64,7 +64,7 @@ with hostler.start(save_every=10) as run:
 
 def main() -> list[Row]:
     found = [_once() for _ in range(ROUNDS)]
-    ours, bare = min(found, key=lambda pair: pair[0] / pair[1])
+    ours, bare = sorted(found, key=lambda pair: pair[0] / pair[1])[ROUNDS // 2]
     return [Row("a loop of 1 ms steps, logged and saved", ours, bare, BOUND, "s")]
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import statistics
 import time
 
 from row import Row
@@ -34,11 +35,11 @@ def main() -> list[Row]:
 
 
 def _row(name: str, text: str, bound: float) -> Row:
-    ours = floor = float("inf")
+    ours, floor = list[float](), list[float]()
     for _ in range(ROUNDS):
-        ours = min(ours, _each(text, MetricSource()))
-        floor = min(floor, _each(text, MetricSource(tools=False)))
-    return Row(name, ours, floor, bound, "us")
+        ours.append(_each(text, MetricSource()))
+        floor.append(_each(text, MetricSource(tools=False)))
+    return Row(name, statistics.median(ours), statistics.median(floor), bound, "us")
 
 
 def _each(text: str, source: MetricSource) -> float:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import itertools
 import json
 import os
+import statistics
 import time
 import tracemalloc
 from collections.abc import Iterator
@@ -38,7 +39,13 @@ def main() -> list[Row]:
         ours.append(_seconds(parse(AXES).cells()))
     peak = _peak()
     return [
-        Row("plan 1,000,000 cells with a JSON line each", min(ours), min(floor), 1.1, "s"),
+        Row(
+            "plan 1,000,000 cells with a JSON line each",
+            statistics.median(ours),
+            statistics.median(floor),
+            1.1,
+            "s",
+        ),
         Row("memory to plan 1,000,000 cells", peak / 1e6, 1, 0.3, "MB"),
     ]
 

@@ -104,18 +104,18 @@ def test_packer_of_a_folder_killed_before_any_write_loses_nothing(tmp_path: Path
     assert left > 12
 
 
-def following(left: int) -> int:
+def following(left: int, step: int = 4) -> int:
     """Each of the writes that seal, and some of the many that delete."""
-    return left + (1 if left < 6 else 4)
+    return left + (1 if left < 6 else step)
 
 
-def of_a_bucket(url: str) -> None:
+def of_a_bucket(url: str, step: int = 4) -> None:
     left = 0
     while True:
         random_sweep(open_store(f"{url}/{left}"), SEED, RUNS)
         if not judge(f"{url}/{left}", left, cut_off):
             break
-        left = following(left)
+        left = following(left, step)
     assert left > 12
 
 
@@ -125,3 +125,7 @@ def test_packer_of_seaweedfs_cut_off_before_any_write_loses_nothing(seaweed_stor
 
 def test_google_storage_packer_cut_off_before_any_write_loses_nothing(gcs: GcsEmulator) -> None:
     of_a_bucket(f"gs://{servers.BUCKET}/packs")
+
+
+def test_packer_of_azurite_cut_off_before_any_write_loses_nothing(azurite_store_url: str) -> None:
+    of_a_bucket(azurite_store_url, 12)  # the slowest of them

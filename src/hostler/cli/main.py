@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import gc
 import io
 import os
 import signal
 import sys
 from importlib import import_module
 from keyword import iskeyword
+from typing import TYPE_CHECKING
 
 import click
 
@@ -15,6 +17,9 @@ from hostler import __version__, env, terminal
 from hostler.cli import overview
 from hostler.cli.overview import ALIASES, GROUPS, VERBS
 from hostler.errors import HostlerError
+
+if TYPE_CHECKING:
+    from click.shell_completion import CompletionItem
 
 HELP = getattr(click.exceptions, "NoArgsIsHelpError", ())  # what newer clicks raise to show --help
 
@@ -48,6 +53,13 @@ class Verbs(click.Group):
 
             completing.teach(name, command)
         return command
+
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
+        """Verbs by the table: click would import all that fit, with every press of a key."""
+        from click.shell_completion import CompletionItem
+
+        verbs = [CompletionItem(name, help=VERBS[name]) for name in VERBS if name.startswith(incomplete)]
+        return verbs + click.Command.shell_complete(self, ctx, incomplete)
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
@@ -113,6 +125,8 @@ def main() -> None:
         terminal.guard()
     code = _main()
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # a second Ctrl-C changes nothing any more
+    if sys.argv[1:2] != ["train"]:  # a person's objects may do something when they go
+        gc.freeze()  # ours go with the process: to look for cycles in all that is imported takes long
     sys.exit(code)
 
 

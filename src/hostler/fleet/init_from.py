@@ -12,7 +12,7 @@ from hostler.spec.files import hub_address
 from hostler.spec.inputs import INIT
 from hostler.spec.job import Job
 from hostler.spec.project import DataEntry, Project
-from hostler.spec.space.reference import BEST, RUN, STEP
+from hostler.spec.reference import BEST, RUN, STEP
 from hostler.store import Store
 
 

@@ -32,7 +32,7 @@ from hostler.records.series import packing
 from hostler.records.sweep import summary, sweeps
 from hostler.spec.inputs import all_inputs
 from hostler.spec.job import Job
-from hostler.spec.space.reference import split_step
+from hostler.spec.reference import split_step
 from hostler.spec.states import DONE, ENDED, PRUNED
 from hostler.store import NotFound, Store
 from hostler.store.base import Entry

@@ -11,6 +11,7 @@ plain_data.py  arguments and results of functions that run elsewhere
 scalars.py     a word to a value, as in YAML
 hydra.py       parameters as overrides of Hydra's
 inputs.py      parameters that name other runs
+reference.py   the words of such a parameter
 rounds.py      rounds of a sweep
 spans.py       sets of indices in few words
 style.py       form of options

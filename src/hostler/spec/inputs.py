@@ -11,7 +11,7 @@ from typing import Any
 
 from hostler.frozen import dataclass
 from hostler.spec.job import Job
-from hostler.spec.space.reference import BEST, FILE, ONLY, RUN, STEP, Step, is_reference, read_step
+from hostler.spec.reference import BEST, FILE, ONLY, RUN, STEP, Step, is_reference, read_step
 
 INIT = "init"  # what `--init-from` names is found under this name among the run's data
 

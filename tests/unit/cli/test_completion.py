@@ -110,6 +110,25 @@ def test_bash_completes_a_verb(variables: dict[str, str]) -> None:
     assert done.stdout.split() == ["sweep"], done.stderr
 
 
+LOADED = """
+import sys
+from hostler.cli.entry import main
+try:
+    main()
+except SystemExit:
+    print(*(name for name in sys.modules if name.startswith("hostler.cli.")), file=sys.stderr)
+"""
+
+
+def test_completing_a_verb_loads_no_verb(variables: dict[str, str]) -> None:
+    asked = {VARIABLE: "bash_complete", "COMP_WORDS": "hostler swe", "COMP_CWORD": "1"}
+    done = subprocess.run(
+        [sys.executable, "-c", LOADED], env={**variables, **asked}, capture_output=True, text=True
+    )
+    assert done.stdout.split() == ["plain,sweep"]
+    assert set(done.stderr.split()) == {"hostler.cli.entry", "hostler.cli.main", "hostler.cli.overview"}
+
+
 @pytest.mark.needs("fish")
 def test_fish_completes_verbs_and_options(variables: dict[str, str]) -> None:
     folder = Path(variables["HOME"], ".config", "fish", "completions")

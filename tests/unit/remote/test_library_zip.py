@@ -12,7 +12,7 @@ import pytest
 
 import hostler
 from hostler.remote import zip_main
-from hostler.remote.library_zip import own_zip
+from hostler.remote.library_zip import TIME, own_zip
 
 
 @pytest.fixture
@@ -44,6 +44,18 @@ def test_equal_sources_give_equal_zips_without_submitter_code() -> None:
         names = found.namelist()
     assert "__main__.py" in names and "hostler/worker/main.py" in names and "hostler/remote/boot.py" in names
     assert not any(name.startswith(("hostler/cli/", "hostler/testing/")) for name in names)
+
+
+def test_zip_is_the_bytes_that_zipfile_writes() -> None:
+    data = own_zip().data
+    target = io.BytesIO()
+    with zipfile.ZipFile(io.BytesIO(data)) as found, zipfile.ZipFile(target, "w") as again:
+        assert found.testzip() is None
+        for info in found.infolist():
+            fresh = zipfile.ZipInfo(info.filename, TIME)
+            fresh.external_attr = 0o644 << 16
+            again.writestr(fresh, found.read(info))
+    assert target.getvalue() == data
 
 
 def test_python_runs_the_zip_as_a_worker_with_nothing_installed(packed: Path, tmp_path: Path) -> None:

@@ -43,7 +43,7 @@ from hostler.records.sweep import sweeps
 from hostler.spec import units
 from hostler.spec.folders import folder
 from hostler.spec.job import Job
-from hostler.spec.space.reference import STEP_HINT, Step, read_step
+from hostler.spec.reference import STEP_HINT, Step, read_step
 from hostler.spec.units import counted, show_number
 from hostler.store import Store
 from hostler.terminal import own

@@ -25,7 +25,7 @@ from hostler.records.checkpoint.tree import scan
 from hostler.records.run import control, resolve, run_details, upstream
 from hostler.records.run.log import RunKey
 from hostler.records.series import metrics, packing
-from hostler.spec.space.reference import Step
+from hostler.spec.reference import Step
 from hostler.spec.units import counted
 from hostler.store import Store
 

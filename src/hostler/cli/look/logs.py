@@ -8,20 +8,16 @@ import time
 
 import click
 
-from hostler.backends.base import Cloud
-from hostler.backends.registry import backend_of
 from hostler.cli import here
 from hostler.cli.terminal import output
 from hostler.cli.terminal.liveness import Liveness
 from hostler.cli.terminal.loglines import LogLines, print_line
 from hostler.errors import MissingError, UsageError
-from hostler.fleet.fleet_choice import fleet_of
 from hostler.records.interest import Looking
 from hostler.records.rows import display_name
 from hostler.records.run import history, resolve
 from hostler.records.run.history import tries
-from hostler.records.run.log import RunKey, RunLog
-from hostler.records.run.run_details import readable
+from hostler.records.run.log import RunKey, RunLog, readable
 from hostler.records.run.state import fold
 from hostler.records.series.logs import LogReader
 from hostler.records.sweep import sweeps
@@ -193,6 +189,10 @@ def show(project: Project, name: str, tail: int | None, *, raw: bool) -> bool:
     fleet, _, machine = name.partition("/")
     if fleet not in project.fleets:
         return False
+    from hostler.backends.base import Cloud  # a run's log needs nothing of fleets
+    from hostler.backends.registry import backend_of
+    from hostler.fleet.fleet_choice import fleet_of
+
     meant = fleet_of(project, fleet)
     engine = backend_of(meant)
     if not isinstance(engine, Cloud):

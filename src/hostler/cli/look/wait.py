@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable, Iterable, Sequence
 
@@ -23,7 +24,8 @@ from hostler.spec.units import duration, show_duration
 from hostler.store import Store
 from hostler.store.registry import is_folder
 
-LOOK = 0.3  # seconds between two looks, in the end; a look at a large sweep takes long itself
+LOOK = 0.3  # seconds between two looks, in the end
+REST = 4  # times what a look takes, at least: one at a large sweep takes long itself
 TIMED_OUT = 75
 
 
@@ -61,7 +63,7 @@ def wait(
     are then, and whether all is over. `also`: sweeps that may have no run yet."""
     begun = time.monotonic()
     said: dict[str, str] = {}
-    warned = False
+    warned, before = False, math.inf
     while True:
         stamp = time.monotonic()
         found = look()
@@ -72,8 +74,14 @@ def wait(
         if not warned and stamp - begun > 3:
             warned = _warn(store, found)
         now = time.monotonic()
-        rest = max(pause(now - begun, LOOK, folder=is_folder(store.url)), 4 * (now - stamp))
+        rest, before = until_next(now - begun, now - stamp, before, folder=is_folder(store.url)), now - stamp
         time.sleep(min(rest, max(0.0, begun + limit - time.monotonic())) if limit is not None else rest)
+
+
+def until_next(waited: float, took: float, before: float, *, folder: bool) -> float:
+    """Seconds until the next look. `took`: the last one; where the one `before` it was shorter, something
+    else held it up, and runs may be over in a moment. Pure."""
+    return max(pause(waited, LOOK, folder=folder), REST * min(took, before))
 
 
 def _warn(store: Store, found: Sequence[Row]) -> bool:

@@ -38,7 +38,6 @@ from hostler.records.run.log import RunKey
 from hostler.records.series.logs import LogReader
 from hostler.records.sweep import concurrency, sweeps, target
 from hostler.spec.files.sweepfile import SweepFile
-from hostler.spec.formats import submit_script
 from hostler.spec.job import Budget, Job
 from hostler.spec.names import slug
 from hostler.spec.project import Fleet, Project
@@ -192,6 +191,8 @@ def _takes_results(found: Outlook, *, yes: bool) -> bool:
 
 def _program(script: Path) -> tuple[str, ...] | None:
     """The program that a submit script trains with: the command of a project that names none."""
+    from hostler.spec.formats import submit_script  # few sweeps have one
+
     try:
         found = submit_script.find(script.read_text())
     except (OSError, UnicodeDecodeError):

@@ -17,7 +17,7 @@ from hostler.records.run import resolve
 from hostler.records.sweep import sweeps
 from hostler.spec.job import Job
 from hostler.spec.names import is_tag
-from hostler.spec.space.reference import Step
+from hostler.spec.reference import Step
 from hostler.store import Store
 
 

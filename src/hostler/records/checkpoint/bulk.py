@@ -9,15 +9,17 @@ from __future__ import annotations
 import hashlib
 import os
 from collections.abc import Callable, Iterator
-from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from hostler.errors import DamagedError, MissingError, StoreError
 from hostler.records import body, layout, reuse
 from hostler.records.body import Record, decode, encode, taken_apart
 from hostler.spec.names import is_part
 from hostler.store import NotFound, Store
+
+if TYPE_CHECKING:
+    from concurrent.futures import Future
 
 WHOLE = 64 << 20  # bytes up to which it is one object
 PART = 16 << 20  # bytes of a part, at least
@@ -77,6 +79,8 @@ def fetch(store: Store, sha: str, target: Path) -> None:
             or not (len(sums) - 1) * each < size <= len(sums) * each
         ):
             raise _damaged(key, "is not a list of parts") from None
+    from concurrent.futures import ThreadPoolExecutor  # brings logging along: only for large data
+
     with open(target, "wb") as file, ThreadPoolExecutor(AT_ONCE) as pool:
         descriptor = file.fileno()
 
@@ -118,10 +122,12 @@ def _damaged(key: str, what: str) -> DamagedError:
 
 def _send_parts(store: Store, path: Path, sha: str, size: int, sent: Sent) -> list[str]:
     """The hash of each part, all of which are in the store then."""
+    from concurrent.futures import ThreadPoolExecutor
+
     there = {entry.key: entry.size for entry in store.list(layout.data_parts(sha))}
     whole, sums = hashlib.sha256(), list[str]()
     with ThreadPoolExecutor(AT_ONCE) as pool:
-        going = dict[Future[bool], int]()
+        going: dict[Future[bool], int] = {}
         for n, data in enumerate(_pieces(path, part_size(size))):
             whole.update(data)
             sums.append(hashlib.sha256(data).hexdigest())
@@ -148,6 +154,8 @@ def _pieces(path: Path, size: int) -> Iterator[bytes]:
 
 
 def _arrived(going: dict[Future[bool], int], sent: Sent) -> None:
+    from concurrent.futures import FIRST_COMPLETED, wait
+
     for future in wait(going, return_when=FIRST_COMPLETED).done:
         future.result()
         sent(going.pop(future), False)

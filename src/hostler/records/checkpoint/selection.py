@@ -25,7 +25,7 @@ from hostler.records.sweep import sweeps
 from hostler.spec import ranking
 from hostler.spec.job import Job
 from hostler.spec.ranking import Judged
-from hostler.spec.space.reference import AT_BEST, AT_LAST, Step
+from hostler.spec.reference import AT_BEST, AT_LAST, Step
 from hostler.store import NotFound, Store
 
 BEST = "best"  # folder of a checkpoint with the states at the best values

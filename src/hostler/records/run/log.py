@@ -5,11 +5,11 @@ Entries are immutable, so one that was read once is never read again. State is a
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from math import isnan
 from typing import Any
 
-from hostler.errors import DamagedError
+from hostler.errors import DamagedError, NewerFormatError
 from hostler.frozen import dataclass
 from hostler.records import layout
 from hostler.records.body import (
@@ -277,3 +277,12 @@ class RunLog:
 
     def _next_key(self) -> str:
         return layout.log_entry(self.key.sweep, self.key.run, self.head + 1)
+
+
+def readable(run_log: RunLog, say: Callable[[str], None]) -> RunLog:
+    """The log read as far as it can be."""
+    try:
+        return run_log.read_on()
+    except (DamagedError, NewerFormatError) as error:
+        say(str(error))
+        return run_log

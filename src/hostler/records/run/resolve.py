@@ -8,7 +8,7 @@ from hostler.records.run.log import RunKey
 from hostler.records.sweep import sweeps
 from hostler.spec.job import Job
 from hostler.spec.names import slug
-from hostler.spec.space.reference import Step, split_step
+from hostler.spec.reference import Step, split_step
 from hostler.store import Store
 
 MORE = "type more of the name"

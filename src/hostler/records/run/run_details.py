@@ -97,12 +97,6 @@ def read(store: Store, key: RunKey, say: Say = lambda line: None, job: Job | Non
     )
 
 
-def readable(run_log: RunLog, say: Say) -> RunLog:
-    """The log read as far as it can be."""
-    _whole(run_log.read_on, run_log, say)
-    return run_log
-
-
 def _whole(read: Callable[[], A], instead: A, say: Say) -> A:
     try:
         return read()

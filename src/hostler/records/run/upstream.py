@@ -21,7 +21,7 @@ from hostler.records.sweep.summary import ranked
 from hostler.spec.inputs import Input, all_inputs
 from hostler.spec.job import Job
 from hostler.spec.ranking import BEST
-from hostler.spec.space.reference import Step
+from hostler.spec.reference import Step
 from hostler.spec.states import COUNTED, DONE
 from hostler.store import NotFound, Store
 

@@ -8,7 +8,6 @@ entry.py         forms of a parameter
 distribution.py  a table of min, max and step to a form
 ladder.py        rows of exact numbers
 group.py         LIST and ZIP: several parameters under one key
-reference.py     a parameter that names another run
 expression.py    arithmetic over parameters
 value.py         values that can be written and read back
 order.py         entries in the order of their dependencies

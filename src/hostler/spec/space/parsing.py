@@ -7,6 +7,7 @@ from typing import Any
 
 from hostler.errors import NewerFormatError, SpecError
 from hostler.spec.nearest import did_you_mean
+from hostler.spec.reference import BEST, STEP, STEP_HINT, is_reference, names_run
 from hostler.spec.space import draw, group, trying
 from hostler.spec.space.distribution import DECIDING, WORDS, read_form
 from hostler.spec.space.entry import Constant, Normal, SpaceEntry, Table, Values, When, keys_of
@@ -14,7 +15,6 @@ from hostler.spec.space.fault import Fault, Path
 from hostler.spec.space.grid import grid, is_finite
 from hostler.spec.space.order import check_names, ordered
 from hostler.spec.space.part import SpacePart
-from hostler.spec.space.reference import BEST, STEP, STEP_HINT, is_reference, names_run
 from hostler.spec.space.repeat import Repeat, read_repeat
 from hostler.spec.space.space import Space
 from hostler.spec.space.value import distinct, plain

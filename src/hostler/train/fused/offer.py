@@ -1,7 +1,8 @@
 """Tells before a sweep is submitted which of its runs can be trained together.
 
 Reads the config that the command names, as it is now; torch is not needed. What only the data or the model
-tell (dropout, examples that are loaded one by one), the process finds out, and sends its runs back.
+tell (dropout, examples that are loaded one by one), the process finds out, and sends its runs back. What
+knows a config is imported once a command is the trainer's: most sweeps are of other scripts.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import field, replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from hostler.errors import HostlerError, SpecError
 from hostler.frozen import dataclass
@@ -19,9 +21,10 @@ from hostler.spec.argv import build
 from hostler.spec.inputs import inputs_of, with_paths
 from hostler.spec.job import Job, Together
 from hostler.spec.together import USUAL
-from hostler.train import configfile, copied
-from hostler.train.config import Config
-from hostler.train.fused import alike
+from hostler.train import copied
+
+if TYPE_CHECKING:
+    from hostler.train.config import Config
 
 STYLES = ("flags", "equals")  # by which parameters reach `hostler train`
 MOST = 10_000  # runs that are looked at
@@ -94,6 +97,8 @@ def offer(job: Job, folder: Path, asked: int | None) -> GroupOffer:
         return GroupOffer(said=f"trained one by one: {why}" if why == trainer.bypassed else "")
     if asked is not None and asked < 2:
         return GroupOffer(said="trained one by one: together is off")
+    from hostler.train.fused import alike
+
     found = Together(asked or USUAL, tuple(sorted(alike.VECTORS)))
     return _searched(job, trainer, found, asked) if job.search else _computed(job, trainer, found)
 
@@ -204,6 +209,8 @@ def _said(job: Job, asked: Together, groups: list[int], runs: int, why: Mapping[
 def _one_by_one(job: Job, keys: int, reasons: list[str]) -> str:
     if reasons:
         return f"trained one by one: {'; '.join(sorted(set(reasons)))}"
+    from hostler.train.fused import alike
+
     shapes = [name for name in _varied(job) if name not in alike.VECTORS]
     return f"trained one by one: {_changes(shapes)}" if keys > 1 and shapes else ""
 
@@ -241,6 +248,8 @@ def _obstacle(job: Job, indices: Sequence[int], trainer: _Trainer) -> str:
 
 def _why_apart(job: Job, config: Config) -> str:
     """The reason why a run cannot share a process; '' if it can. A group trains on one device."""
+    from hostler.train.fused import alike
+
     gpus = job.resources.gpus
     several = f"multi_gpu: each trains on {gpus:g} GPUs" if config.multi_gpu and gpus > 1 else ""
     return several or alike.obstacle(config)
@@ -267,6 +276,8 @@ def _check(job: Job, trainer: _Trainer) -> None:
 def _check_names(job: Job) -> None:
     """SpecError's one line if a search would set an unknown key. Of values it says nothing: which of them go
     together is not known yet."""
+    from hostler.train import configfile
+
     words = " ".join(job.command)
     for name in space.from_json(job.search).keys:
         if not any(f"{{{taken}}}" in words for taken in (name, name.partition(".")[0])):
@@ -276,6 +287,8 @@ def _check_names(job: Job) -> None:
 def _config(job: Job, index: int | None, trainer: _Trainer) -> Config:
     """As the process will read it, but for where things of other runs will lie; without an index, without
     what a search would choose."""
+    from hostler.train import configfile
+
     if index is not None:
         job = replace(job, command=job.command_of(index))
     params = {} if index is None else job.params(index)

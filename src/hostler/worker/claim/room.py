@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from hostler import env
 from hostler.attempt import nvml
@@ -23,7 +24,9 @@ from hostler.worker.claim import measures, memory
 from hostler.worker.claim.gpus import strangers, visible
 from hostler.worker.claim.measures import SPARE, Measures, asked, is_measured, spared
 from hostler.worker.claim.slots import NEVER, Device, Offer, Placement, asks_nothing, most, place
-from hostler.worker.run.meter import Peak
+
+if TYPE_CHECKING:
+    from hostler.worker.run.meter import Peak  # with all that starts processes; submitters ask here too
 
 Say = Callable[[str], None]
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import field
+from typing import TYPE_CHECKING
 
 from hostler.errors import HostlerError, StoreError
 from hostler.frozen import dataclass
@@ -18,15 +19,16 @@ from hostler.records.sweep.ends import EndReader
 from hostler.records.sweep.journal import Journal, JournalEntry
 from hostler.records.sweep.queue import OpenRun, Queue
 from hostler.records.sweep.rungs import RungReader, RungReaders
-from hostler.search import samplers, telling
+from hostler.search import telling
 from hostler.search.base import Done, History, New, Resume, Rungs, Trial, Wait
-from hostler.search.pruners import pruner
-from hostler.search.search import Search
 from hostler.spec import pruning, space
 from hostler.spec.job import Job
 from hostler.spec.space import Space
 from hostler.spec.states import DONE, PAUSED, PRUNED
 from hostler.store import Store
+
+if TYPE_CHECKING:
+    from hostler.search.search import Search
 
 PAUSING = ("asha", "hyperband")
 UNLOGGED = 3  # runs done without a value before a search that learns from it is halted
@@ -129,6 +131,10 @@ class SearchClient:
         return self._desks[name]
 
     def _make(self, job: Job) -> _SearchRecords:
+        from hostler.search import samplers  # most sweeps search nothing
+        from hostler.search.pruners import pruner
+        from hostler.search.search import Search
+
         found = space.from_json(job.search) if job.search else None
         chosen = pruning.parse(job.prune or None)
         search = Search(

@@ -21,7 +21,6 @@ from hostler.records.run import handoff, surroundings
 from hostler.records.series import metrics
 from hostler.records.series.points import Point
 from hostler.records.sweep.rungs import RungReaders
-from hostler.search.pruners import pruner
 from hostler.spec import pruning
 from hostler.spec.argv import Built
 from hostler.spec.job import source_facts
@@ -136,6 +135,8 @@ class RunningProcess:
         chosen, looked_at = pruning.parse(job.prune or None), job.looked_at
         if chosen is None or not looked_at or local.state.freed:
             return None
+        from hostler.search.pruners import pruner  # few runs are judged
+
         key = local.attempt.key
         watch = RungWatch(
             local.machine.store,

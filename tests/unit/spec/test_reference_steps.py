@@ -9,8 +9,8 @@ import pytest
 from hostler.errors import UsageError
 from hostler.spec.inputs import Input, all_inputs, inputs_of
 from hostler.spec.job import Job
+from hostler.spec.reference import is_reference, read_step, split_step
 from hostler.spec.space import parse
-from hostler.spec.space.reference import is_reference, read_step, split_step
 
 
 @pytest.mark.parametrize(

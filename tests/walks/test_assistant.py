@@ -12,10 +12,11 @@ from typing import Any
 
 import pytest
 
+import servers
 from hostler.cli.assistants.answers import unmarked
 
-pytest.importorskip("mcp")
-anyio = pytest.importorskip("anyio")
+servers.library("mcp")
+anyio = servers.library("anyio")
 
 SCRIPT = """import json, sys
 lr = float(sys.argv[sys.argv.index("--lr") + 1])

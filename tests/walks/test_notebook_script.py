@@ -9,12 +9,13 @@ from pathlib import Path
 
 import pytest
 
+import servers
 from hostler.records.checkpoint import outputs
 from hostler.records.rows import rows
 from hostler.store import open_store
 
-nbformat = pytest.importorskip("nbformat")
-nbclient = pytest.importorskip("nbclient")
+nbformat = servers.library("nbformat")
+nbclient = servers.library("nbclient")
 
 SOURCE = Path(__file__).parents[2] / "src"
 TRAIN = """import json

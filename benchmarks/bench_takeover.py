@@ -28,6 +28,7 @@ import platform_takeovers
 import sshhosts
 from fleet_world import FleetWorld, store_of
 from gce_world import cloud
+from hostler.emulators.k8s import Pace
 from k8s_world import pods
 from platform_takeovers import AT_ONCE, FAR
 from slurm_cluster import cluster
@@ -39,7 +40,11 @@ Measure = Callable[[Path, pytest.MonkeyPatch], float]
 
 
 def main() -> list[Row]:
-    late: dict[str, Measure] = {"machine killed": _killed, "link of the machine down": _link_down}
+    late: dict[str, Measure] = {
+        "machine killed": _killed,
+        "link of the machine down": _link_down,
+        "node of a pod cut": _node_cut,
+    }
     at_once: dict[str, Measure] = {
         "worker killed": _worker_killed,
         "task queued again by Slurm": _task_queued_again,
@@ -86,6 +91,11 @@ def _link_down(folder: Path, patch: pytest.MonkeyPatch) -> float:
         finally:
             lab.hang_up()
             lab.close()
+
+
+def _node_cut(folder: Path, patch: pytest.MonkeyPatch) -> float:
+    with pods(folder, pace=Pace(node_gone=float(FAR))) as world:
+        return platform_takeovers.node_cut(world, BEAT, LEASE).seconds
 
 
 def _worker_killed(folder: Path, patch: pytest.MonkeyPatch) -> float:

@@ -24,7 +24,7 @@ import pytest
 from cli_world import World
 from gce_world import TIMES, TRAIN
 from hostler.backends.kubernetes.client import KubeClient, connect
-from hostler.emulators.k8s import Cluster
+from hostler.emulators.k8s import Cluster, Pace
 from hostler.records.rows import Row, rows
 from hostler.spec.project import Fleet
 from hostler.store import open_store
@@ -205,14 +205,16 @@ def _ended(job: dict[str, Any]) -> bool:
 
 
 @contextmanager
-def pods(root: Path, nodes: Sequence[str] = ("node-1", "node-2", "node-3")) -> Iterator[Pods]:
-    """Whatever a test leaves is removed, and that is proved."""
+def pods(
+    root: Path, nodes: Sequence[str] = ("node-1", "node-2", "node-3"), pace: Pace = Pace()
+) -> Iterator[Pods]:
+    """Whatever a test leaves is removed, and that is proved. `pace` is the stand-in's."""
     if REAL:
         world = Pods(root, None)
         yield world
         _tidy(world)
         return
-    with Cluster(root / "cluster", nodes=nodes) as cluster:
+    with Cluster(root / "cluster", nodes=nodes, pace=pace) as cluster:
         world = Pods(root, cluster)
         yield world
         cluster.allow()

@@ -71,6 +71,31 @@ def pod_filled_again(world: Pods) -> Takeover:
     return Takeover(claimed_at(store, key, 2) - world.cluster.began(later), waited() - before)
 
 
+def node_cut(world: Pods, beat: float, lease: float) -> Takeover:
+    """The node of a pod is gone without a word, and the cluster does not know it for long; another pod has a
+    run of its own and room for one more. The runs wait before their last steps for the file "hold" to go."""
+    assert world.cluster
+    held = Path(world.url, "hold")
+    world.env |= {"HOSTLER_BEAT": str(beat), "HOSTLER_LEASE": str(lease)}
+    world.project(2, "slots: 2", head="retries: 2")
+    held.touch()
+    world.sweep_file(3, steps=STEPS, hold=str(held))
+    launched = world.run("sweep", "-y", "--on", "gke", "grid.yaml", timeout=600)
+    assert launched.code == 0, launched.err
+    world.until(lambda: sum((row.step or 0) > 3 for row in world.rows("grid")) == 3)
+    names = world.pods()
+    on = {row.id: next(pod for pod in names if pod.startswith(str(row.host))) for row in world.rows("grid")}
+    fuller = max(names, key=list(on.values()).count)
+    store = open_store(world.url)
+    lost = [RunKey("grid", run) for run, pod in on.items() if pod == fuller]
+    before = waited()
+    world.cluster.lose_node(world.cluster.pod(fuller)["spec"]["nodeName"])
+    world.until(lambda: any(len(claims(store, key)) > 1 for key in lost))
+    stalled = waited() - before
+    taken = next(key for key in lost if len(claims(store, key)) > 1)
+    return Takeover(claimed_at(store, taken, 2) - last_beat(store, taken), stalled)
+
+
 def vm_filled_again(world: CloudWorld) -> Takeover:
     """A VM is preempted without a word, and its group makes one of the same name. Its run waits until
     `let_go`."""

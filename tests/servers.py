@@ -9,6 +9,7 @@ import base64
 import fcntl
 import hashlib
 import hmac
+import importlib
 import os
 import shutil
 import socket
@@ -21,6 +22,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from email.utils import formatdate
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -41,7 +43,15 @@ def missing(reason: str) -> None:
     """Skip here; fail where everything is supposed to be there."""
     if os.environ.get("CI") == "true":
         pytest.fail(reason)
-    pytest.skip(reason)
+    pytest.skip(reason, allow_module_level=True)
+
+
+def library(name: str) -> Any:
+    """A module that tests need, which is missing as a program is."""
+    try:
+        return importlib.import_module(name)
+    except ImportError as error:
+        missing(f"{name} cannot be imported: {error}")
 
 
 @contextmanager

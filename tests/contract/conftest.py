@@ -19,7 +19,7 @@ SCALE = 60.0
 
 @pytest.fixture
 def gce() -> Iterator[GceEmulator]:
-    gce_oracle = pytest.importorskip("gce_oracle")
+    gce_oracle = servers.library("gce_oracle")
     with emulator(scale=SCALE) as started:
         yield started
         gce_oracle.check_seen(started.requests, refused_too=False)

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 import known_python
+import servers
 from gce_world import TIMES, ZONES
 from hostler import settings
 from hostler.backends.base import Backend, Cloud, Launch
@@ -70,7 +71,7 @@ class OnGce:
 
     @pytest.fixture
     def gce(self, monkeypatch: pytest.MonkeyPatch) -> Iterator[GceEmulator]:
-        gce_oracle = pytest.importorskip("gce_oracle")
+        gce_oracle = servers.library("gce_oracle")
         with emulator(buckets=["runs"], scale=SCALE, strict=True) as made:
             for name, value in made.environ().items():
                 monkeypatch.setenv(name, value)

@@ -15,11 +15,12 @@ from typing import Any
 import pytest
 
 import hostler
+import servers
 from gce_api import IMAGE, LABELS, REGION, ZONE, Api, Refused, properties, until
 from hostler import proctable
 from hostler.emulators.gce import Pace, emulator
 
-pytest.importorskip("googleapiclient")
+servers.library("googleapiclient")
 SCALE = 60.0
 
 

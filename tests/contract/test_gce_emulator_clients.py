@@ -12,13 +12,14 @@ from typing import Any
 import pytest
 
 import gce_oracle
+import servers
 from gce_api import IMAGE, LABELS, REGION, ZONE, properties, until
 from hostler.emulators.gce import GceEmulator, emulator
 
-compute = pytest.importorskip("google.cloud.compute_v1")
-discovery = pytest.importorskip("googleapiclient.discovery")
-credentials = pytest.importorskip("google.auth.credentials")
-api_errors = pytest.importorskip("google.api_core.exceptions")
+compute = servers.library("google.cloud.compute_v1")
+discovery = servers.library("googleapiclient.discovery")
+credentials = servers.library("google.auth.credentials")
+api_errors = servers.library("google.api_core.exceptions")
 
 
 @pytest.fixture

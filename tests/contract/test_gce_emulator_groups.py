@@ -9,10 +9,11 @@ from collections.abc import Callable
 import pytest
 
 import gce_oracle
+import servers
 from gce_api import IDLE, REGION, ZONE, Api, Refused, group_path, instance_url, properties, until
 from hostler.emulators.gce import AtDeadline, Pace, emulator
 
-pytest.importorskip("googleapiclient")
+servers.library("googleapiclient")
 SCALE = 60.0
 
 

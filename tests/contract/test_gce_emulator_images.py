@@ -6,9 +6,10 @@ from pathlib import Path
 
 import pytest
 
+import servers
 from gce_api import ZONE, Api, Refused
 
-pytest.importorskip("googleapiclient")
+servers.library("googleapiclient")
 DISK = f"projects/emulated/zones/{ZONE}/disks"
 WRITES = (
     "mkdir -p home/deep/bin; echo $((1 + $(cat home/n 2>/dev/null || echo 0))) > home/n; "

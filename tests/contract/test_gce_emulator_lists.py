@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+import servers
 from gce_api import REGION, ZONE, Api, Refused, properties
 
-pytest.importorskip("googleapiclient")
+servers.library("googleapiclient")
 SCALE = 60.0
 
 

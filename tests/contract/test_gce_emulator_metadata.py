@@ -11,10 +11,11 @@ from collections.abc import Iterator
 
 import pytest
 
+import servers
 from gce_api import ZONE, Api, Refused, until
 from hostler.emulators.gce import GceEmulator, emulator
 
-google_auth = pytest.importorskip("google.auth.compute_engine")
+google_auth = servers.library("google.auth.compute_engine")
 
 
 @pytest.fixture
@@ -174,7 +175,7 @@ END"""
 def test_googles_own_credentials_find_their_token_by_the_environment(
     gce: GceEmulator, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    requests = pytest.importorskip("google.auth.transport.requests")
+    requests = servers.library("google.auth.transport.requests")
     for name, value in gce.environ().items():
         monkeypatch.setenv(name, value)
     import importlib

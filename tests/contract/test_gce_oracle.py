@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
+import servers
 from gce_api import ZONE, properties
 
-pytest.importorskip("googleapiclient")
-import gce_oracle
+gce_oracle = servers.library("gce_oracle")
 
 INSERT = f"/compute/v1/projects/p/zones/{ZONE}/instances"
 

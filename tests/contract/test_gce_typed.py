@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-import pytest
 from google.auth import credentials
 
+import servers
 from hostler.backends.base import Launch
 from hostler.backends.gce import plans
 from hostler.backends.gce.backend import make
@@ -14,7 +14,7 @@ from hostler.backends.gce.client import GceClient
 from hostler.emulators.gce import GceEmulator, emulator
 from hostler.spec.project import Fleet
 
-compute = pytest.importorskip("google.cloud.compute_v1")
+compute = servers.library("google.cloud.compute_v1")
 LAUNCH = Launch("gs://b/cifar", generation="burst/1", at=4e9, deadline=4e9 + 3600)
 
 

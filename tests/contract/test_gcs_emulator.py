@@ -15,8 +15,8 @@ import pytest
 import servers
 from hostler.emulators.gcs import DROPPED, LOST, GcsEmulator, Kind, busy
 
-storage = pytest.importorskip("google.cloud.storage")
-exceptions = pytest.importorskip("google.api_core.exceptions")
+storage = servers.library("google.cloud.storage")
+exceptions = servers.library("google.api_core.exceptions")
 
 DATA = bytes(range(256)) * 4 + b"--boundary\r\n"
 
@@ -165,7 +165,7 @@ def test_parts_uploaded_side_by_side_are_put_together(
     bucket: storage.Bucket, gcs: GcsEmulator, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
     """Google's transfer manager speaks the XML API."""
-    manager = pytest.importorskip("google.cloud.storage.transfer_manager")
+    manager = servers.library("google.cloud.storage.transfer_manager")
     path = tmp_path_factory.mktemp("up") / "big"
     path.write_bytes(DATA * 1000)
     manager.upload_chunks_concurrently(

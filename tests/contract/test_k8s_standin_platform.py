@@ -173,7 +173,11 @@ def test_unpullable_image_backs_off_and_says_why_until_it_can(stand_in: StandIn)
 
     until(looked, "both reasons", lambda: seen)
     assert 'Back-off pulling image "registry.example/none:1"' in seen["ImagePullBackOff"]
-    assert "pull access denied" in seen["ErrImagePull"]
+    assert seen["ErrImagePull"] == (
+        'failed to pull and unpack image "registry.example/none:1": failed to resolve reference '
+        '"registry.example/none:1": failed to do request: Head '
+        '"https://registry.example/v2/none/manifests/1": dial tcp 127.0.0.1:443: connect: connection refused'
+    )
     assert stand_in.pod("p")["status"]["phase"] == "Pending"
     with pytest.raises(ApiError, match="waiting to start"):
         stand_in.log("p")

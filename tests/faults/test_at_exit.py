@@ -8,11 +8,10 @@ import subprocess
 import sys
 from pathlib import Path
 
-import pytest
-
+import servers
 from hostler.records.checkpoint import saved_folder
 
-pytest.importorskip("numpy")
+servers.library("numpy")
 
 SCRIPT = """
 import sys

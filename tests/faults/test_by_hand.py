@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+import servers
 from hostler.records.checkpoint import checkpoints
 from hostler.records.run import control
 from script_world import Scripts, line_of, until
@@ -258,7 +259,7 @@ def test_forked_child_that_exits_normally_does_not_end_the_run(scripts: Scripts)
 
 
 def test_loader_workers_that_fork_do_not_touch_the_run(scripts: Scripts) -> None:
-    pytest.importorskip("torch")
+    servers.library("torch")
     scripts.write(
         "import hostler, torch\n"
         "from torch.utils.data import DataLoader\n"

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+import servers
 from script_world import Scripts
 
 TRAIN = """
@@ -94,7 +95,7 @@ def test_what_the_user_gets_wrong_is_a_clear_error(scripts: Scripts, lines: str,
 
 
 def test_a_checkpoint_of_another_model_names_the_keys(scripts: Scripts) -> None:
-    pytest.importorskip("torch")
+    servers.library("torch")
     script = (
         "import hostler, os, torch\n"
         "with hostler.start({{'a': 1}}, name='same', save_every='1 steps') as run:\n"

@@ -7,6 +7,7 @@ repetitions.
 from __future__ import annotations
 
 import itertools
+import json
 import random
 import socket
 import subprocess
@@ -19,11 +20,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from click.testing import CliRunner
 
 sys.path.insert(0, str(Path(__file__).parent))
 
 from proxy import Fault, Proxy, running
 
+from hostler.cli.main import cli
 from hostler.errors import StoreError, StoreUnreachable
 from hostler.records import project
 from hostler.settings import Timing
@@ -256,6 +259,24 @@ def test_bucket_that_ignores_conditional_writes_is_refused(url: str, proxy: Prox
     answer = subprocess.run(words, capture_output=True, text=True, timeout=120)
     assert answer.returncode == StoreError.exit_code and "ignores conditional writes" in answer.stderr
     assert list(store.list("")) == []
+
+
+def test_doctor_calls_a_bucket_that_ignores_conditions_bad(
+    url: str, proxy: Proxy, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "hostler.yaml").write_text(f"name: p\nstore: {url}\n")
+    monkeypatch.chdir(tmp_path)
+
+    def told() -> list[tuple[str, str]]:
+        answer = CliRunner().invoke(cli, ["doctor", "--json"])
+        checks = [one for one in json.loads(answer.stdout) if one["what"] == "store"]
+        return [(one["level"], one["detail"]) for one in checks]
+
+    [(level, detail)] = told()
+    assert level == "ok" and "can be written, read and deleted" in detail
+    proxy.strips = ("if-none-match",)
+    [(level, detail)] = told()
+    assert level == "bad" and "ignores conditional writes" in detail
 
 
 @pytest.mark.parametrize("how", ["refused", "silent", "unknown host"])

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+import servers
 from hostler.records.checkpoint import checkpoints
 from hostler.records.run import control, heartbeats
 from hostler.records.run.attempt import claim
@@ -205,7 +206,7 @@ def test_tracebacks_name_the_users_files_in_failure_and_log(world: World) -> Non
 
 
 def test_box_of_rich_is_left_out_and_paths_are_the_users(world: World) -> None:
-    pytest.importorskip("rich")
+    servers.library("rich")
     job = world.submit(
         "from rich.traceback import install\ninstall(show_locals=True)\ndef f(x):\n  len(x)\nf(1)\n"
     )

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+import servers
 from fleet_world import FleetWorld, store_of
 from gang_world import GANG_BY_HAND, TRAINS
 from sshhosts import LENT, Host, Hosts
@@ -38,7 +39,7 @@ def torch_lab(lab: FleetWorld, hosts: Hosts) -> Iterator[FleetWorld]:
 
 def lend_torch(host: Host) -> Path:
     """The hosts have no torch: their Python is shown the one of the tests."""
-    pytest.importorskip("torch")
+    servers.library("torch")
     version = f"python{sys.version_info.major}.{sys.version_info.minor}"
     path = host.home / ".local" / "lib" / version / "site-packages" / "lent.pth"
     path.parent.mkdir(parents=True, exist_ok=True)

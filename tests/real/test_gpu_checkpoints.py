@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+import servers
 from hostler.attempt import nvml
 from hostler.sdk.checkpoint.checkpointer import Checkpointer
 from hostler.sdk.checkpoint.policy import SavePolicy
@@ -21,7 +22,7 @@ pytestmark = [
 
 @pytest.fixture
 def torch() -> Any:
-    found = pytest.importorskip("torch")
+    found = servers.library("torch")
     if not found.cuda.is_available():
         pytest.skip("this torch has no CUDA")
     return found

@@ -16,6 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import hostler
+import servers
 from hostler.backends.registry import HERE
 from hostler.errors import HostlerError, UsageError
 from hostler.executor import FunctionJob, _params
@@ -112,7 +113,7 @@ def test_huge_value_is_measured_without_a_copy_of_it() -> None:
 
 def test_array_says_how_it_becomes_plain_data() -> None:
     with pytest.raises(ValueError, match=r"numpy.ndarray, which is not plain data; its .tolist\(\) is"):
-        plain(pytest.importorskip("numpy").arange(3), "x")
+        plain(servers.library("numpy").arange(3), "x")
 
 
 @pytest.mark.parametrize("value", ["a\ud800", {"\udcff": 1}])

@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 
 import hostler
+import servers
 from hostler.backends.registry import BACKENDS
 
 ROOT = Path(__file__).parents[2]
@@ -22,7 +23,7 @@ ROOT = Path(__file__).parents[2]
 
 def _built(place: Path, root: Path = ROOT) -> tuple[Path, Path]:
     """Wheel and sdist, as a release has them."""
-    pytest.importorskip("hatchling")
+    servers.library("hatchling")
     words = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-t", "sdist", "-d", str(place)]
     subprocess.run(words, cwd=root, check=True, capture_output=True, timeout=120)
     return next(place.glob("*.whl")), next(place.glob("*.tar.gz"))

@@ -12,10 +12,11 @@ from typing import Any
 
 import pytest
 
+import servers
 from hostler.cli.assistants.answers import unmarked
 
-pytest.importorskip("mcp")
-anyio = pytest.importorskip("anyio")
+servers.library("mcp")
+anyio = servers.library("anyio")
 
 SCRIPT = """import json, sys
 lr = float(sys.argv[sys.argv.index("--lr") + 1])
@@ -191,6 +192,10 @@ async def _money(folder: Path) -> None:
         line = await refused("retry", names=["grid/2"])
         assert line.startswith("max_cost 5 is less than") and "costs 900 an hour" in line
         assert (await _settled(ask, "grid"))[2]["state"] == "failed", "nothing was queued"
+        (folder / "hostler.yaml").write_text(PRICED)
+        done = await ask("retry", names=["grid/2"])
+        assert done["result"]["rows"][0]["outcome"] == "did"
+        assert any("2.50 an hour" in note for note in done["notes"]), done["notes"]
 
 
 def test_stop_ends_a_run_that_goes_on(folder: Path) -> None:

@@ -12,7 +12,9 @@ from typing import Any
 
 import pytest
 
-pytest.importorskip("rich")
+import servers
+
+servers.library("rich")
 
 ROOT = Path(__file__).parents[2]
 SWEEP = "images/first-sweep.svg"

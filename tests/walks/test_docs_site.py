@@ -11,10 +11,11 @@ from typing import Any
 
 import pytest
 
+import servers
 from browser import Tab
 
-pytest.importorskip("mkdocs")
-pytest.importorskip("material")
+servers.library("mkdocs")
+servers.library("material")
 
 ROOT = Path(__file__).parents[2]
 FETCHED = re.compile(

@@ -9,6 +9,7 @@ from threading import Thread
 import pytest
 
 import hostler
+import servers
 from example_world import EXAMPLES, Example
 from hostler.backends.project_file import load_project
 from hostler.backends.registry import BACKENDS
@@ -53,7 +54,7 @@ def test_two_ranks_survive_losing_one_and_the_model_translates(example: Example)
 
 @pytest.mark.soak
 def test_the_weights_are_those_of_a_run_that_nobody_disturbed(example: Example) -> None:
-    safetensors = pytest.importorskip("safetensors.torch")
+    safetensors = servers.library("safetensors.torch")
     train, *_ = example.typed("On this machine")
     killer = Thread(target=example.interrupt, args=(1, "train_torch.py"), daemon=True)
     killer.start()

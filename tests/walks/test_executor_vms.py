@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+import servers
 from gce_world import CloudWorld, cloud, eventually
 
 
@@ -96,7 +97,7 @@ if __name__ == "__main__":
 
 
 def test_hydra_multirun_runs_on_vms_and_remembers(world: CloudWorld) -> None:
-    pytest.importorskip("hydra")
+    servers.library("hydra")
     world.project(workers=1)
     world.write("tune.py", HYDRA)
     words = ["tune.py", "-m", "hydra/launcher=hostler", "hydra.launcher.on=burst", "+lr=2,3"]

@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 
+import servers
 from hostler.records.launch import launches
 from hostler.records.rows import Row, rows
 from hostler.store import open_store
@@ -373,7 +374,7 @@ print(json.dumps(found))
 
 def test_submitit_script_and_its_rewriting_bring_the_same(folder: Path) -> None:
     """The two blocks of the page, the first by the real submitit, each on this machine."""
-    pytest.importorskip("submitit")
+    servers.library("submitit")
     (folder / "train.py").write_text("def train(lr):\n    return {'acc': 1 - lr}\n")
     page = (SOURCE.parent / "docs" / "coming-from.md").read_text().split("## submitit")[1]
     theirs, settings, ours, *_ = (

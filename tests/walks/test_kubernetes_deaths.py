@@ -8,11 +8,12 @@ from pathlib import Path
 import pytest
 
 from gce_world import weights
+from hostler.emulators.k8s import Pace
 from hostler.records.run.history import tries
 from hostler.records.run.log import CLAIM, RunKey, RunLog
 from hostler.store import open_store
 from k8s_world import REAL, Pods, pods
-from platform_takeovers import AT_ONCE, STEPS, pod_filled_again
+from platform_takeovers import AT_ONCE, FAR, STEPS, node_cut, pod_filled_again
 
 pytestmark = [
     pytest.mark.timeout(900),
@@ -108,3 +109,18 @@ def test_pod_of_the_same_index_goes_on_at_once(world: Pods) -> None:
     assert pod_filled_again(world).within(AT_ONCE)
     assert tries(run_log(world).read_on().entries)[0].words == "lost"
     done(world)
+
+
+def test_run_of_a_cut_node_goes_on_after_one_lease(tmp_path: Path) -> None:
+    """The cluster shows its pod as running all the while; `status` does not."""
+    beat, lease = 0.5, 6.0
+    with pods(tmp_path, pace=Pace(node_gone=float(FAR))) as world:
+        assert node_cut(world, beat, lease).within(lease + 2 * beat)
+        assert len(world.pods()) == 2
+        world.sweep_file(6, name="late", steps=600)  # more than one worker has room for
+        assert world.run("sweep", "-y", "--no-start", "late.yaml").code == 0
+        said = world.run("status").out
+        assert "1 run, 1 started, no sign of life yet" in said, said
+        held(world).unlink()
+        world.until_done(3)
+        assert world.weights(3) == {lr: weights(lr, STEPS) for lr in range(3)}

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import pytest
-
 import hostler
+import servers
 from hostler.records.checkpoint import checkpoints
 from hostler.records.run import control
 from hostler.records.run.handoff import Handoff
@@ -44,7 +43,7 @@ with hostler.start(args, tags=["walk"], notes="of a walk", save_every="1 steps")
 
 
 def test_library_script_under_a_worker_is_read_as_frames(world: World) -> None:
-    pytest.importorskip("pandas")
+    servers.library("pandas")
     job = world.submit(SCRIPT, runs=[{"scale": 1.0}, {"scale": 2.0}], metric="x", goal="max")
     assert world.work() == 0, world.log(job)
     frame = hostler.frame(world.store.url)

@@ -6,14 +6,15 @@ from pathlib import Path
 
 import pytest
 
+import servers
 from seen_world import gallery
 
 NOTEBOOK = Path(__file__).parents[2] / "notebooks" / "view_results.ipynb"
 
 
 def test_every_cell_runs_and_shows_what_it_says(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    nbformat = pytest.importorskip("nbformat")
-    nbclient = pytest.importorskip("nbclient")
+    nbformat = servers.library("nbformat")
+    nbclient = servers.library("nbclient")
     source = Path(__file__).parents[2] / "src"
     seen = gallery(tmp_path / "store")
     monkeypatch.setenv("PYTHONPATH", str(source))
@@ -29,6 +30,6 @@ def test_every_cell_runs_and_shows_what_it_says(tmp_path: Path, monkeypatch: pyt
 
 
 def test_the_notebook_is_kept_without_outputs() -> None:
-    nbformat = pytest.importorskip("nbformat")
+    nbformat = servers.library("nbformat")
     book = nbformat.read(NOTEBOOK, as_version=4)
     assert not any(cell.get("outputs") for cell in book.cells)

@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+import base64
 import os
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+import servers
 from hostler.records.checkpoint import outputs
 from hostler.records.rows import rows
 from hostler.store import open_store
 
-nbformat = pytest.importorskip("nbformat")
-nbclient = pytest.importorskip("nbclient")
+nbformat = servers.library("nbformat")
+nbclient = servers.library("nbclient")
 
 SOURCE = Path(__file__).parents[2] / "src"
 TRAIN = """import json
@@ -113,20 +116,43 @@ def test_notebook_that_takes_no_such_parameter_is_refused(folder: Path) -> None:
     assert not (folder / ".hostler" / "sweeps").exists(), "nothing was submitted"
 
 
-def test_live_table_follows_a_sweep_to_its_end(folder: Path) -> None:
-    (folder / "train.py").write_text("import json, time\ntime.sleep(1)\nprint(json.dumps({'acc': 1}))\n")
+GOES_ON = """import json, sys, time
+print(json.dumps({"acc": 1}), flush=True)
+time.sleep(600 if sys.argv[-1] == "2" else 0)
+"""
+
+
+def test_live_table_follows_a_sweep_until_it_is_stopped(folder: Path) -> None:
+    (folder / "train.py").write_text(GOES_ON)
     cells = [
         "import hostler\nsweep = hostler.sweep('python train.py', {'lr': [1, 2]}, metric='acc', name='live')",
         "sweep",
-        "import threading\nsweep.wait(200)\n"
-        "[t.join(60) for t in threading.enumerate() if t.name == 'hostler-table'];",
+        "import time\nfrom hostler.analysis.live_table import EVERY\n"
+        "while [row.state for row in sweep.rows()] != ['done', 'running']: time.sleep(0.2)\n"
+        "time.sleep(2 * EVERY)",
         "print(sweep.run(0).logs(tail=1)); chart = sweep.plot()\nchart",
         "sweep.stop()",
+        "import threading\nsweep.wait(200)\n"
+        "[t.join(60) for t in threading.enumerate() if t.name == 'hostler-table'];",
     ]
     book = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(text) for text in cells])
-    nbclient.NotebookClient(book, timeout=280, resources={"metadata": {"path": str(folder)}}).execute()
+    tables: list[str] = []
+
+    class Client(nbclient.NotebookClient):  # type: ignore[name-defined, misc]
+        """Keeps every state that the table was shown in."""
+
+        def process_message(self, msg: Any, cell: Any, cell_index: int) -> Any:
+            if msg["header"]["msg_type"] in ("display_data", "update_display_data") and cell_index != 3:
+                tables.append(msg["content"]["data"]["text/html"])
+            return super().process_message(msg, cell, cell_index)
+
+    Client(book, timeout=280, resources={"metadata": {"path": str(folder)}}).execute()
+    assert any("1 running" in html and "1 done" in html for html in tables), tables
     shown = book.cells[1].outputs[0]["data"]["text/html"]
-    assert "2 done" in shown and "live/0" in shown, shown
-    assert '{"acc": 1}' in book.cells[3].outputs[0]["text"]
+    assert shown == tables[-1] and "1 done" in shown and "1 stopped" in shown and "live/0" in shown, shown
+    text, plot = book.cells[3].outputs
+    assert '{"acc": 1}' in text["text"]
+    picture = base64.b64decode(plot["data"]["image/png"])
+    assert picture.startswith(b"\x89PNG") and len(picture) > 5000, len(picture)
     if place := os.environ.get("HOSTLER_KEEP_NOTEBOOK"):
         nbformat.write(book, place)

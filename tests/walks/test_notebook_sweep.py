@@ -7,13 +7,14 @@ from typing import Any
 
 import pytest
 
+import servers
 from hostler.records.rows import Row, rows
 from hostler.records.sweep import sweeps
 from hostler.store import Store, open_store
 
-nbformat = pytest.importorskip("nbformat")
-nbclient = pytest.importorskip("nbclient")
-pytest.importorskip("cloudpickle")
+nbformat = servers.library("nbformat")
+nbclient = servers.library("nbclient")
+servers.library("cloudpickle")
 
 SOURCE = Path(__file__).parents[2] / "src"
 HELPERS = """import math

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+import servers
 from cli_world import World
 from hostler.emulators.gce import GceEmulator, emulator
 
@@ -81,7 +82,7 @@ def test_table_older_than_ninety_days_is_said(world: World) -> None:
 
 def check_catalogue(gce: GceEmulator) -> None:
     """Requests and answers hold to Google's own description of the catalogue."""
-    pytest.importorskip("googleapiclient")
+    servers.library("googleapiclient")
     folder = files("googleapiclient").joinpath("discovery_cache", "documents")
     document = json.loads(folder.joinpath("cloudbilling.v1.json").read_text(encoding="utf-8"))
     method = document["resources"]["services"]["resources"]["skus"]["methods"]["list"]

@@ -16,7 +16,7 @@ import servers
 from hostler.store import registry
 from hub_stand_in import TOKEN, Hub
 
-pytest.importorskip("huggingface_hub")
+servers.library("huggingface_hub")
 
 SCRIPT = """import json, os, pathlib, struct
 place = pathlib.Path(os.environ["HOSTLER_CHECKPOINT_DIR"])

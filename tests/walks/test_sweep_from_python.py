@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 import hostler
+import servers
 from hostler.errors import SpecError, UsageError
 from hostler.records.launch import ledger
 from hostler.store import open_store
@@ -127,7 +128,7 @@ def test_a_sweep_from_python_reserves_and_returns_its_money(folder: Path) -> Non
 
 
 def test_retry_takes_the_function_that_was_last_submitted() -> None:
-    pytest.importorskip("cloudpickle")
+    servers.library("cloudpickle")
     broken = hostler.sweep(lambda lr: lr / 0, {"lr": [3]}, name="f", metric="m", retries=0).wait(60)
     assert broken.rows()[0].state == "failed"
     hostler.sweep(lambda lr: lr * 2, {"lr": [3]}, name="f", metric="m", retries=0)

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import hostler
+import servers
 from cli_world import World
 
 BUSY = """
@@ -50,7 +51,7 @@ def test_script_by_hand_logs_cpu_and_memory(world: World) -> None:
 
 
 def test_training_by_hand_logs_cpu_and_memory(world: World) -> None:
-    pytest.importorskip("torch")
+    servers.library("torch")
     chance = np.random.default_rng(0)
     x, y = chance.normal(size=(200, 4)).astype("float32"), chance.integers(0, 2, 200)
     np.savez(world.folder / "data.npz", x_train=x, y_train=y, x_test=x, y_test=y)

@@ -12,6 +12,7 @@ from click.testing import CliRunner
 from runs import Filled
 
 import hostler
+import servers
 from hostler import settings
 from hostler.analysis import filters
 from hostler.analysis.frame import is_low_best
@@ -29,7 +30,7 @@ from hostler.store import open_store
 from hostler.store.folder import FolderStore
 from hostler.sweeping import Sweep
 
-pytest.importorskip("pandas")
+servers.library("pandas")
 
 
 @pytest.fixture(autouse=True)
@@ -244,7 +245,7 @@ def test_times_of_a_frame_are_datetimes_in_utc(filled: Filled) -> None:
 
 
 def test_times_of_a_polars_frame_are_datetimes_in_utc(filled: Filled) -> None:
-    polars = pytest.importorskip("polars")
+    polars = servers.library("polars")
     timed(filled)
     frame = hostler.frame(filled.url, polars=True)
     assert frame["started"].dtype == polars.Datetime("us", "UTC")
@@ -297,7 +298,7 @@ def test_metrics_of_the_machine_are_there_when_asked(filled: Filled) -> None:
 
 def test_df_writes_datetimes_and_system_metrics_only_when_asked(filled: Filled, tmp_path: Path) -> None:
     timed(filled)
-    parquet = pytest.importorskip("pyarrow.parquet")
+    parquet = servers.library("pyarrow.parquet")
     files = [str(tmp_path / name) for name in ("a.csv", "a.parquet")]
     words = ["df", "--store", filled.url, "--csv", files[0], "--parquet", files[1]]
     assert CliRunner().invoke(cli, words).exit_code == 0

@@ -15,6 +15,7 @@ import pytest
 from runs import Filled
 
 import hostler
+import servers
 from hostler.analysis import cache, reading
 from hostler.analysis.frame import columns
 from hostler.analysis.plots.source import source
@@ -35,7 +36,7 @@ from hostler.spec.job import Job, Objective
 from hostler.spec.rounds import Round
 from hostler.store.folder import FolderStore
 
-pandas = pytest.importorskip("pandas")
+pandas = servers.library("pandas")
 
 
 @pytest.fixture(autouse=True)
@@ -420,7 +421,7 @@ def test_the_best_follows_the_goal_of_each_objective(filled: Filled) -> None:
 
 
 def test_polars_gets_the_same_columns(filled: Filled) -> None:
-    polars = pytest.importorskip("polars")
+    polars = servers.library("polars")
     job = filled.sweep("s", [{"lr": 0.1, "x": 1}, {"lr": 0.2, "x": "one"}])
     filled.done(job, 0, 1.0, 2.0)
     frame = hostler.frame(filled.url, polars=True)

@@ -9,12 +9,9 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-
-pytest.importorskip("pandas")
-pytest.importorskip("plotly")
-
 from click.testing import CliRunner
 
+import servers
 from hostler.analysis.board import shape
 from hostler.analysis.board.live import LiveStore
 from hostler.analysis.frame import columns
@@ -27,6 +24,9 @@ from hostler.records.series import packing
 from hostler.records.sweep import sweeps
 from hostler.store import open_store
 from seen_world import Seen, learning
+
+servers.library("pandas")
+servers.library("plotly")
 
 DAMAGE = {
     "cut": b'{"format": 1, "ki',

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+import servers
 from hostler.attempt.boosted_rounds import boosted_rounds
 
 BEGIN = b"{L" + struct.pack(">q", 7) + b"learner{L" + struct.pack(">q", 10) + b"attributes{}"
@@ -34,8 +35,8 @@ def test_other_files_have_no_rounds(tmp_path: Path) -> None:
 
 
 def test_real_xgboost_models_tell_their_rounds(tmp_path: Path) -> None:
-    xgboost = pytest.importorskip("xgboost")
-    numpy = pytest.importorskip("numpy")
+    xgboost = servers.library("xgboost")
+    numpy = servers.library("numpy")
     x = numpy.arange(40.0).reshape(20, 2)
     data = xgboost.DMatrix(x, (x.sum(1) > 30).astype(int))
     for rounds, name in ((3, "m.json"), (7, "m.ubj")):

@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
+import servers
 from hostler.backends import doctor as asking
 from hostler.backends import registry
 from hostler.backends.doctor import Check
@@ -193,7 +194,7 @@ def test_ssh_keys_are_counted_and_never_shown(machine: Machine, monkeypatch: pyt
 
 
 def test_the_chosen_context_of_a_kubeconfig_is_named(machine: Machine) -> None:
-    kubernetes = pytest.importorskip("hostler.backends.kubernetes.doctor")
+    kubernetes = servers.library("hostler.backends.kubernetes.doctor")
     assert only(kubernetes.check(True)).level == "none"  # the fleet's own check says so
     machine.file(".kube/config", KUBECONFIG)
     found = only(kubernetes.check(False))

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+import servers
 from acting_world import World, wait_for, world
 from hostler.records import layout
 from hostler.records.run.attempt import claim
@@ -117,7 +118,7 @@ def test_json_holds_them_escaped(hostile: World) -> None:
 
 
 def test_csv_for_programs_holds_values_as_they_are(hostile: World) -> None:
-    pytest.importorskip("polars")
+    servers.library("polars")
     assert EVIL in hostile.cli("df").stdout
     assert not OBEYED.search(OURS.sub("", shown(hostile, "df")))
 

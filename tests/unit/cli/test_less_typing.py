@@ -12,6 +12,7 @@ from typing import Any
 import click
 import pytest
 
+import servers
 from hostler.fleet import sweep
 from hostler.records import layout
 from hostler.records.run import resolve
@@ -72,7 +73,7 @@ def test_best_without_a_name_takes_the_newest_sweep(seen: Seen, typed: Type) -> 
 
 
 def test_report_and_plot_without_a_name_take_the_newest(seen: Seen, typed: Type, tmp_path: Path) -> None:
-    pytest.importorskip("matplotlib")
+    servers.library("matplotlib")
     two(seen)
     answer = typed("report")
     assert answer.out.strip() == "alpha.html" and "the newest sweep is alpha" in answer.err
@@ -130,7 +131,7 @@ def test_newest_skips_the_trash_and_counts_the_last_submission(seen: Seen) -> No
 
 
 def test_report_of_single_runs_takes_the_newest_of_them(seen: Seen, typed: Type) -> None:
-    pytest.importorskip("matplotlib")
+    servers.library("matplotlib")
     swept(seen, "single", runs=1, method="")
     assert typed("report").err == "hostler: the newest sweep is single\n"
 
@@ -200,7 +201,7 @@ def test_best_names_pull_only_where_there_are_files(seen: Seen, typed: Type) -> 
 
 
 def test_report_names_pull_only_where_there_are_files(seen: Seen, typed: Type, tmp_path: Path) -> None:
-    pytest.importorskip("matplotlib")
+    servers.library("matplotlib")
     job = swept(seen, "a")
     typed("report", "-o", "r.html")
     assert "hostler pull a/" not in (tmp_path / "r.html").read_text()
@@ -215,7 +216,7 @@ def test_best_of_failed_runs_says_that_all_failed(seen: Seen, typed: Type, tmp_p
     answer = typed("best", "four")
     assert answer.code == 1
     assert answer.err == "hostler: all 4 runs of four failed\n  → hostler errors four\n"
-    pytest.importorskip("matplotlib")
+    servers.library("matplotlib")
     typed("report", "four", "-o", "r.html")
     assert "No best run: all 4 runs of four failed." in (tmp_path / "r.html").read_text()
 
@@ -329,7 +330,7 @@ def test_plan_says_that_the_script_is_missing(tmp_path: Path, typed: Type) -> No
 def test_show_opens_the_file_in_the_browser(
     words: list[str], file: str, seen: Seen, typed: Type, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    pytest.importorskip("matplotlib")
+    servers.library("matplotlib")
     swept(seen, "s")
     browser = tmp_path / "browser"
     browser.write_text(f'#!/bin/sh\necho "$1" > "{tmp_path}/opened"\n')

@@ -7,8 +7,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-import pytest
-
+import servers
 from acting_world import World, world
 from hostler.fleet.snapshot import snapshot
 from hostler.settings import Sizes
@@ -44,7 +43,7 @@ def archived(world: World, *words: str) -> list[float]:
 
 
 def test_df_writes_csv_and_parquet_with_conditions(world: World, tmp_path: Path) -> None:
-    pyarrow = pytest.importorskip("pyarrow.parquet")
+    pyarrow = servers.library("pyarrow.parquet")
     swept(world, "one", 3, 1, 2)
     lines = list(csv.DictReader(io.StringIO(world.ok("df"))))
     assert [float(line["loss.best"]) for line in lines] == [3.0, 1.0, 2.0]

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 from click.testing import CliRunner, Result
 
+import servers
 from hostler.cli import here
 from hostler.cli.main import declared
 from hostler.errors import HostlerError
@@ -143,7 +144,7 @@ def test_own_machines_are_preempted_where_their_fleet_is_named(typed: Type) -> N
 
 
 def test_a_plot_is_drawn(typed: Type, tmp_path: Path) -> None:
-    pytest.importorskip("matplotlib")
+    servers.library("matplotlib")
     words = ["grid.yaml", "--on", "burst,desk", "--run-time", "40m", "--checkpoint", "5m,15m", "--seeds", "2"]
     assert typed(*words, "--plot", "out.svg").exception is None
     text = (tmp_path / "out.svg").read_text()
@@ -187,7 +188,7 @@ LEARNS |= {"parameters": {"lr": {"min": 0.1, "max": 1.0}}}
 
 
 def test_learning_search_is_as_long_as_its_budget(typed: Type, tmp_path: Path) -> None:
-    pytest.importorskip("optuna")
+    servers.library("optuna")
     (tmp_path / "grid.yaml").write_text(json.dumps({**LEARNS, "budget": {"runs": 12}}))
     one = results(typed("grid.yaml", "--on", "lab", "--run-time", "10m", "--json"))["lab 300"]
     assert one["done"] == 12

@@ -14,11 +14,12 @@ from typing import Any
 
 import pytest
 
+import servers
 from hostler.errors import UsageError
 from hostler.fleet import function
 from hostler.fleet.function import Packed, name_of, pack
 
-pytest.importorskip("cloudpickle")
+servers.library("cloudpickle")
 
 
 @pytest.fixture(autouse=True)

@@ -11,10 +11,11 @@ from typing import Any
 import pytest
 
 import hostler
+import servers
 from hostler.fleet.function import Packed, pack
 from hostler.sdk import call
 
-pytest.importorskip("cloudpickle")
+servers.library("cloudpickle")
 
 
 @pytest.fixture
@@ -99,5 +100,5 @@ def test_function_of_an_installed_module_is_found_by_its_name() -> None:
 
 
 def test_array_is_not_logged_and_its_scalar_is() -> None:
-    numpy = pytest.importorskip("numpy")
+    numpy = servers.library("numpy")
     assert call._metrics({"all": numpy.arange(3), "one": numpy.float32(0.5)}, "score") == {"one": 0.5}

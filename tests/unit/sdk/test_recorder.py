@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+import servers
 from hostler.records.series.points import PointReader
 from hostler.sdk.point_file import PointFile
 from hostler.sdk.recorder import Recorder
@@ -61,7 +62,7 @@ def test_anything_that_is_a_number_is_a_point(log: Log, value: Any) -> None:
 
 
 def test_a_tensor_without_dimensions_is_a_number() -> None:
-    torch = pytest.importorskip("torch")
+    torch = servers.library("torch")
     assert float(torch.tensor(1.5)) == 1.5
 
 

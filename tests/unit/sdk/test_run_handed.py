@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+import servers
 from hostler.errors import UsageError
 from hostler.records.run import handoff
 from hostler.sdk.handed import HandedHome
@@ -299,7 +300,7 @@ def test_looking_for_a_stop_request_is_cheap(tmp_path: Path) -> None:
 
 
 def test_a_loader_hidden_in_an_iterator_is_refused(handed: Any, start: Any) -> None:
-    torch = pytest.importorskip("torch")
+    torch = servers.library("torch")
     loader = torch.utils.data.DataLoader([1, 2, 3])
     with start() as run:
         run.track(loader=loader)

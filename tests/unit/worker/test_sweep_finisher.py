@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+import servers
 from hostler.records import layout
 from hostler.records.rows import rows
 from hostler.records.run import log as run_log
@@ -201,7 +202,7 @@ def test_a_worker_without_the_address_leaves_the_event_to_another(
 
 
 def test_apprise_sends_it_where_it_is_installed(inbox: Inbox, monkeypatch: pytest.MonkeyPatch) -> None:
-    pytest.importorskip("apprise")
+    servers.library("apprise")
     monkeypatch.setenv("HOOK", f"json://127.0.0.1:{inbox.port}/")
     said: list[str] = []
     sweep_finisher.send(["HOOK", "UNSET"], "hostler", ["one", "two"], said.append)

@@ -19,10 +19,6 @@ from hostler.emulators.k8s.world import Image, World
 
 _SHUTDOWN = Verdict("Terminated", "Pod was terminated in response to imminent node shutdown.")
 _DISK = "Pod ephemeral local storage usage exceeds the total limit of containers {}. "
-_DENIED = (
-    'failed to pull and unpack image "{0}": failed to resolve reference "{0}": pull access denied, '
-    "repository does not exist or may require authorization"
-)
 
 
 class Control:
@@ -101,9 +97,10 @@ class Control:
             self._world.storage.remove(self._node(name))
 
     def pull_fails(self, image: str, message: str = "") -> None:
-        """Images of that name, which may have * in it, cannot be pulled."""
+        """Images of that name, which may have * in it, cannot be pulled: their registry does not answer,
+        unless it says a message."""
         with self._world.lock:
-            self._world.unpullable[image] = message or _DENIED.format(image)
+            self._world.unpullable[image] = message
 
     def pull_works(self, image: str) -> None:
         with self._world.lock:

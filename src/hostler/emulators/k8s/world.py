@@ -50,7 +50,7 @@ class World:
     sandboxes: dict[str, Sandbox] = field(default_factory=dict)  # by the pod's uid
     memories: dict[str, Memory] = field(default_factory=dict)  # by the Job's uid
     images: dict[str, Image] = field(default_factory=dict)
-    unpullable: dict[str, str] = field(default_factory=dict)  # pattern of images -> what the registry says
+    unpullable: dict[str, str] = field(default_factory=dict)  # images -> what their registry says
     silent: dict[str, float] = field(default_factory=dict)  # node -> when it was lost
     leaving: set[str] = field(default_factory=set)  # nodes that are shutting down
     logs: threading.Condition = field(default_factory=threading.Condition)

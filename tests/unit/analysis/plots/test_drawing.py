@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
+import servers
 from hostler.analysis.plots import draw, importance, save
 from hostler.analysis.plots.chart import STATES, Bars, Chart, Heat, Points, Polyline, ShadedArea
 from hostler.analysis.plots.curveplots import average
@@ -322,7 +323,7 @@ def test_unknown_words_are_answered_with_the_nearest(seen: Seen, tmp_path: Path)
 
 
 def test_plotly_knows_every_part_of_every_figure(seen: Seen) -> None:
-    objects = pytest.importorskip("plotly.graph_objects")
+    objects = servers.library("plotly.graph_objects")
     for kind in KINDS:
         for sweep in ("cifar-grid", "odd-values", "empty"):
             made = figure(draw(seen.url, kind, sweep))

@@ -15,6 +15,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+import servers
 from hostler.spec.formats import list_text
 
 # A process that answers each line, a text, with what Python makes of it.
@@ -69,7 +70,7 @@ class Interpreter:
 
 @pytest.fixture(scope="module")
 def python() -> Iterator[Interpreter]:
-    pytest.importorskip("numpy")
+    servers.library("numpy")
     interpreter = Interpreter()
     yield interpreter
     interpreter.close()

@@ -22,6 +22,10 @@ BY = "kubelet"
 AUTHORITY = "kube-root-ca.crt"  # a ConfigMap that every namespace has
 _WORDS = "last-words"
 _NO_NAME = 'failed to parse image reference "{}": invalid reference format: repository name must be lowercase'
+_NO_ANSWER = (
+    'failed to pull and unpack image "{image}": failed to resolve reference "{image}": failed to do request: '
+    'Head "https://{host}/v2/{path}/manifests/{tag}": dial tcp 127.0.0.1:443: connect: connection refused'
+)
 _RETRY = 0.2  # seconds until a missing Secret or address is looked for again
 
 
@@ -161,10 +165,18 @@ def _pull(world: World, pod: Obj, sandbox: Sandbox, container: Mapping[str, Any]
     if container.get("imagePullPolicy") == "Never":
         said = f'Container image "{image}" is not present with pull policy of Never'
         raise Unready(said, "ErrImageNeverPull")
+    why = why or _no_answer(image)
     tries = sandbox.pulls[image] = sandbox.pulls.get(image, 0) + 1
     if tries % 2:
         raise Unready(why, "ErrImagePull")
     raise Unready(f'Back-off pulling image "{image}": ErrImagePull: {why}', "ImagePullBackOff")
+
+
+def _no_answer(image: str) -> str:
+    """What containerd says of an image whose registry is not there."""
+    place, _, tag = image.rpartition(":")
+    host, _, path = place.partition("/")
+    return _NO_ANSWER.format(image=image, host=host, path=path, tag=tag)
 
 
 def _order(world: World, pod: Obj, sandbox: Sandbox, container: Mapping[str, Any]) -> dict[str, Any]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import fcntl
 import shutil
 import subprocess
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -96,10 +96,13 @@ class Tab:
         assert self.elsewhere == []
         assert self.page.evaluate("window.pwned") is None
 
-    def faults(self, *, every: bool = False) -> list[str]:
-        """What axe calls serious or critical, or `every` finding. The browser puts it in, past the policy."""
+    def faults(self, *, every: bool = False, only: Sequence[str] = ()) -> list[str]:
+        """What axe calls serious or critical, or `every` finding; of all its rules, or these `only`.
+
+        The browser puts it in, past the policy."""
         self.page.evaluate(_axe().read_text())
-        found = self.page.evaluate("axe.run(document, {resultTypes: ['violations']})")["violations"]
+        options = {"resultTypes": ["violations"], **({"runOnly": list(only)} if only else {})}
+        found = self.page.evaluate("options => axe.run(document, options)", options)["violations"]
         grave = [one for one in found if every or one["impact"] in ("serious", "critical")]
         return [f"{one['id']}: {[node['html'][:200] for node in one['nodes'][:3]]}" for one in grave]
 

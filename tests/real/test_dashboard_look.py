@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import re
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +12,7 @@ import pytest
 from board_server import CALM, ROW, board, names, workers_of
 from browser import Tab, TabAt
 from cli_world import eventually
-from golden_pictures import LOOKS, NARROW, WIDER, faults_of_page, tab_of
+from golden_pictures import LOOKS, NARROW, WIDE, WIDER, faults_of_page, tab_of
 from hostler.records.run import control
 from hostler.records.run.log import RunKey
 from hostler.records.series.points import Point
@@ -37,6 +39,14 @@ UNREADABLE = {  # filter → what is said of it
     "name~[": "[ is not a regular expression",
     '"two words': 'a quote " is not closed',
 }
+# What pointing at each date says that is told as "5m ago".
+POINTED = """() => {
+  const texts = document.createTreeWalker(document.querySelector('main'), NodeFilter.SHOW_TEXT), found = [];
+  while (texts.nextNode()) {
+    const { data, parentElement } = texts.currentNode;
+    if (/ ago$|just now$/.test(data.trim())) found.push(parentElement.closest('[title]')?.title ?? data);
+  }
+  return found }"""
 # Curves have pictures of their own.
 WITHOUT_CURVES = f"""() => {{
   ({CALM})();
@@ -68,6 +78,18 @@ def column(tab: Tab, title: str) -> list[str]:
     return [one.strip() for one in tab.page.locator(f"{ROW} [aria-colindex='{n + 1}']").all_inner_texts()]
 
 
+def cells(tab: Tab, title: str) -> list[list[str]]:
+    """The table under a heading of a run's page."""
+    lines = tab.page.locator("section", has=tab.page.get_by_role("heading", name=title)).locator("tr")
+    return [[one.strip() for one in line.locator("th, td").all_inner_texts()] for line in lines.all()]
+
+
+def assert_dated(tab: Tab) -> None:
+    """Every relative date of the page tells its moment to who points at it."""
+    moments = tab.page.evaluate(POINTED)
+    assert moments and all(re.fullmatch(r"\d+ \w+ 20\d\d, \d\d:\d\d:\d\d", one) for one in moments), moments
+
+
 @pytest.mark.parametrize(("medium", "size", "theme"), LOOKS)
 def test_every_page_fits_is_axe_clean_still_and_looks_as_before(
     browser: Any, address: str, seen: Seen, medium: str, size: tuple[int, int], theme: str
@@ -87,6 +109,55 @@ def test_every_page_fits_is_axe_clean_still_and_looks_as_before(
         if name == "workers":  # these are fetched apart from what money was for
             tab.page.locator(".meter").first.wait_for()
         wrong += faults_of_page(tab, name, medium, theme, WITHOUT_CURVES)
+    assert wrong == []
+    tab.check()
+    tab.context.close()
+
+
+@pytest.mark.parametrize(("medium", "size", "theme"), LOOKS)
+def test_token_page_fits_is_axe_clean_and_looks_as_before(
+    browser: Any, address: str, medium: str, size: tuple[int, int], theme: str
+) -> None:
+    tab = tab_of(browser, address, size, theme)
+    tab.page.goto(address.partition("#")[0])
+    tab.page.get_by_text("or paste the token").wait_for()
+    assert faults_of_page(tab, "token", medium, theme, CALM) == []
+    tab.check()
+    tab.context.close()
+
+
+@pytest.mark.parametrize(("size", "theme"), [(WIDE, "light"), (NARROW, "dark")])
+def test_menus_completion_and_dialogs_fit_and_axe_is_content(
+    browser: Any, address: str, size: tuple[int, int], theme: str
+) -> None:
+    tab = tab_of(browser, address, size, theme)
+    tab.page.goto(f"{address}{PAGES['runs'][0]}")
+    tab.page.get_by_text(PAGES["runs"][1]).first.wait_for()
+    box = tab.page.get_by_label("Filter runs")
+    wrong = []
+
+    def look(at: str) -> None:
+        shown = tab.page.locator(at)
+        shown.wait_for()
+        place = shown.bounding_box()
+        if place["x"] < 0 or place["x"] + place["width"] > size[0]:
+            wrong.append(f"{at} is cut by the window: {place}")
+        wrong.extend(f"{at}: {fault}" for fault in tab.faults(every=True))
+
+    tab.page.get_by_text("Columns", exact=True).click()
+    look(".menu .panel")
+    tab.page.keyboard.press("Escape")
+    box.press_sequentially("wid")
+    look(".offers")
+    box.fill("state=paused")
+    tab.page.get_by_text("7 of 24 runs").wait_for()
+    box.blur()
+    select(tab, 0, 1)
+    for deed in ("Tag", "Retry", "Stop"):
+        tab.page.get_by_role("toolbar").get_by_role("button", name=deed).click()
+        look("dialog")
+        tab.page.keyboard.press("Escape")
+        tab.page.locator("dialog").wait_for(state="detached")
     assert wrong == []
     tab.check()
     tab.context.close()
@@ -134,7 +205,7 @@ def test_sweeps_that_run_come_first_then_the_newest(tab: Tab) -> None:
     assert "0.9764" in line.inner_text() and "8.12" in line.inner_text()
     assert "from 0.9" in (line.locator(".spark").get_attribute("aria-label") or "")
     assert line.locator("time").inner_text() == "1h ago"
-    assert "2026, " in (line.locator("time").get_attribute("title") or "")
+    assert_dated(tab)
 
 
 def test_sweeps_are_cards_on_a_phone(browser: Any, address: str) -> None:
@@ -167,6 +238,19 @@ def test_long_names_leave_room_for_other_columns_on_a_phone(browser: Any, tmp_pa
         assert tab.page.locator(ROW).nth(10).evaluate(inside), "the number is in sight"
         tab.check()
         tab.context.close()
+
+
+def test_what_runs_are_ranked_by_is_in_sight_on_a_phone(browser: Any, address: str) -> None:
+    tab = tab_of(browser, address, NARROW, "light")
+    tab.page.goto(address)
+    for page, title in (("runs", "Ranked by"), ("grid", "accuracy")):
+        tab.go(*PAGES[page])
+        head = tab.page.locator("[aria-sort=descending]")
+        assert head.inner_text() == f"{title} ↓"
+        box = head.bounding_box()
+        assert box["x"] + box["width"] <= NARROW[0]
+    tab.check()
+    tab.context.close()
 
 
 def test_search_with_long_names_fits_a_phone(browser: Any, tmp_path: Path) -> None:
@@ -362,6 +446,7 @@ def test_error_group_counts_runs_links_them_and_tries_them_again(tab_at: TabAt, 
         group = tab.page.locator("details.error")
         group.get_by_text("2 runs · 5m ago").wait_for()
         assert "first 10m ago, last 5m ago" in group.inner_text()
+        assert_dated(tab)
         assert 'File "train.py", line 7' in group.locator("pre").inner_text()
         assert group.locator(".names a").all_inner_texts() == ["one/0", "one/1"]
         group.get_by_role("button", name="Retry 2 runs").click()
@@ -386,6 +471,7 @@ def test_worker_shows_its_place_its_age_and_what_it_uses(tab: Tab) -> None:
         "GPU memory: 19 GB of 24 GB",
     ]
     assert "seen " in card.inner_text() and " ago" in card.inner_text()
+    assert_dated(tab)
     assert "digits-search/22 step 14" in card.inner_text()
     assert "cost of these runs 0.40" in card.inner_text()
     assert "waits for a run" in tab.page.locator(".worker", has_text="gpu-0").inner_text()
@@ -396,6 +482,15 @@ def test_run_page_has_files_attempts_use_and_its_command(tab: Tab, seen: Seen) -
     tab.go(f"#/run/{job_of(seen, 'survivor').run_id(0)}", "epoch 90 of 90")
     tiles = tab.page.locator(".tile").all_inner_texts()
     assert [one.split("\n")[1] for one in tiles][:3] == ["0.9394", "90", "31m 40s"]
+    assert_dated(tab)
+    assert cells(tab, "Parameters") == [["lr", "3e-3"], ["epochs", "90"], ["model", "resnet18"]]
+    assert cells(tab, "Metrics") == [
+        ["", "last", "min", "max", "step"],
+        ["accuracy", "0.9394", "0.04633", "0.9394", "90"],
+        ["loss", "0.02555", "0.02555", "2.188", "90"],
+    ]
+    most = tab.page.locator("tr", has_text="loss").locator(".figure").nth(2)
+    assert float(most.get_attribute("title") or 0) == 2.3 * math.exp(-1 / 20), "in full on hover"
     picture = tab.page.locator(".files img")
     picture.wait_for()
     assert picture.evaluate("one => one.naturalWidth") == 160

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -32,7 +33,24 @@ OUTSIDE = """width => [...document.querySelectorAll(".plot text")].filter((one) 
     return one.textContent.trim() && box.width && (box.left < 0 || box.right > width);
 }).map((one) => one.textContent)"""  # labels that the window cuts
 
-
+# Each drawing says where it begins and ends, so that the sheets of paper say it, too.
+MARKS = """body { counter-reset: plot } .plot { position: relative; counter-increment: plot }
+.plot::before, .plot::after { position: absolute; font: 6px sans-serif; line-height: 6px; color: #000 }
+.plot::before { content: "begin-" counter(plot); left: 0; top: 0 }
+.plot::after { content: "end-" counter(plot); right: 0; bottom: 0 }"""
+WIDTHS = "[...document.querySelectorAll('.plot svg.main-svg')].map((one) => one.clientWidth)"
+HEIGHTS = "[...document.querySelectorAll('.plot')].map((one) => one.getBoundingClientRect().height)"
+# Parts of a drawing outside its card, and names of a legend that its own end hides.
+CUT = """() => [...document.querySelectorAll(".plot")].flatMap((card) => {
+    const box = card.getBoundingClientRect();
+    const legend = card.querySelector(".legend .bg")?.getBoundingClientRect();
+    const out = (one, { left, right, top, bottom } = one.getBoundingClientRect()) => right > left && (
+        left < box.left || right > box.right || top < box.top || bottom > box.bottom
+        || (legend && one.matches(".legendtext") && bottom > legend.bottom + 1));
+    return [...card.querySelectorAll("svg.main-svg, svg.main-svg text, .legend .bg")]
+        .filter((one) => out(one))
+        .map((one) => `${card.querySelector("h3").textContent}: ${one.textContent.slice(0, 60)}`);
+})"""
 LINES = """() => Object.fromEntries([...document.querySelectorAll("#runs th, #runs td")].map((cell) => {
     const text = document.createRange();
     text.selectNodeContents(cell.querySelector("button") ?? cell);
@@ -205,6 +223,35 @@ def test_numbers_of_the_page_follow_the_rule_of_the_terminal(light: Tab) -> None
     assert len(points) > 20 and len(set(points)) == 1, "decimal points stand under each other"
 
 
+def sheets_of(tab: Tab, folder: Path) -> list[dict[str, float]]:
+    """The page as it is printed: of each sheet its words, and how many CSS pixels from the top they stand."""
+    tab.page.pdf(path=str(folder / "r.pdf"), format="A4")
+    command = ["pdftotext", "-bbox", "r.pdf", "-"]
+    found = subprocess.run(command, cwd=folder, check=True, capture_output=True, text=True).stdout
+    word = re.compile(r'<word xMin="[-\d.]+" yMin="([-\d.]+)" xMax="[-\d.]+" yMax="[-\d.]+">([^<]*)</word>')
+    sheets = found.split("<page ")[1:]
+    return [{text: float(top) * 96 / 72 for top, text in word.findall(sheet)} for sheet in sheets]
+
+
+def test_no_drawing_is_cut_or_goes_on_on_another_sheet(browser: Any, seen: Seen, tmp_path: Path) -> None:
+    if shutil.which("pdftotext") is None:
+        servers.missing("pdftotext is not installed")
+    with opened(browser, made(seen, "cifar-grid"), color_scheme="light") as tab:
+        tab.page.add_style_tag(content=MARKS)
+        sheets = sheets_of(tab, tmp_path)
+        tab.page.set_viewport_size({"width": 688, "height": 1000})  # of A4, without its margins
+        tab.page.emulate_media(media="print")
+        eventually(lambda: set(tab.page.evaluate(WIDTHS)) == {650})
+        assert tab.page.evaluate(CUT) == []
+        heights = tab.page.evaluate(HEIGHTS)
+        assert len(heights) >= 9
+        for n, height in enumerate(heights, 1):
+            [sheet] = [one for one in sheets if f"begin-{n}" in one]
+            assert f"end-{n}" in sheet, f"drawing {n} ends on the sheet on which it begins"
+            assert sheet[f"end-{n}"] - sheet[f"begin-{n}"] == pytest.approx(height - 8, abs=12)
+        tab.check()
+
+
 def test_paper_has_no_toolbars_and_no_plot_on_two_pages(dark: Tab, tmp_path: Path) -> None:
     if shutil.which("pdftotext") is None:
         servers.missing("pdftotext is not installed")
@@ -289,10 +336,9 @@ def test_ink_on_paper_stays_dark_whatever_the_screen_had(dark: Tab) -> None:
 
 
 def test_paper_plots_keep_their_width_before_and_after_a_picture(dark: Tab) -> None:
-    widths = "[...document.querySelectorAll('.plot svg.main-svg')].map((one) => one.clientWidth)"
     dark.page.emulate_media(media="print")
-    eventually(lambda: set(dark.page.evaluate(widths)) == {650})
-    before = dark.page.evaluate(widths)
+    eventually(lambda: set(dark.page.evaluate(WIDTHS)) == {650})
+    before = dark.page.evaluate(WIDTHS)
     dark.page.screenshot(full_page=True)  # a window of another size for as long, of which the page hears
-    assert set(before) == set(dark.page.evaluate(widths)) == {650}
+    assert set(before) == set(dark.page.evaluate(WIDTHS)) == {650}
     dark.page.emulate_media(media="screen")

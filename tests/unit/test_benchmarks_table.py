@@ -47,7 +47,7 @@ def test_dashboard_beyond_a_bound_ends_with_one(
     import bench_dashboard
 
     measured = (view, 0.9, 1.2, 30.0, 20.0, 200.0)
-    rows = bench_dashboard.rows([measured], [(FRAMES, 9.0, 14.0)])
+    rows = bench_dashboard.rows([measured], [(FRAMES, 31.0, 9.0, 14.0)])
     monkeypatch.setattr(bench_dashboard, "main", lambda: rows)
     assert run.main(["bench_dashboard"]) == code
     first = capsys.readouterr().out.splitlines()[2]
@@ -58,7 +58,7 @@ def test_dashboard_beyond_a_bound_ends_with_one(
 def test_dashboard_bounds_each_row_but_two(run: ModuleType, n: int) -> None:
     import bench_dashboard
 
-    measured, moved = [0.3, 0.9, 1.2, 30.0, 20.0, 200.0], [FRAMES, 9.0, 14.0]
+    measured, moved = [0.3, 0.9, 1.2, 30.0, 20.0, 200.0], [FRAMES, 31.0, 9.0, 14.0]
     assert all(row.kept for row in bench_dashboard.rows([measured], [moved]))
     (measured if n < 6 else moved)[n % 6] *= 1.01
     missed = [row.name for row in bench_dashboard.rows([measured], [moved]) if not row.kept]

@@ -49,7 +49,7 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Seen:
         for width in (64, 128)
         for optimizer in ("adamw", "sgd")
     ]
-    job = seen.submit("a-grid", grid)
+    job = seen.submit("z-grid", grid)
     for n in range(len(grid)):
         seen.claim(job, n)
         good = {"accuracy": 0.9683 - 0.0307 * n, "loss": 0.0016312 * (n + 1), "epoch": 40.0}
@@ -58,7 +58,7 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Seen:
         host = f"gpu-{n % 2}.cluster.example"
         state = "failed" if message else "done"
         seen.end(job, n, state, () if message else seen.curve(job, n, points), message, host=host)
-    os.utime(seen.folder / "sweeps" / "a-grid" / "spec" / "000001.json", (1.7e9, 1.7e9))
+    os.utime(seen.folder / "sweeps" / "z-grid" / "spec" / "000001.json", (1.7e9, 1.7e9))
     late = seen.submit("b-late", [{"lr": 1e-3}, {"lr": 1e-2}])
     for n in range(2):
         seen.claim(late, n)
@@ -94,8 +94,8 @@ def test_heads_are_alike_on_a_terminal_and_a_pipe(store: Seen) -> None:
 
 def test_newest_sweep_is_last_before_what_needs_attention(store: Seen) -> None:
     lines = [line for line in typed(store, columns=200).splitlines() if line]
-    assert [line.split(":")[0] for line in lines[-3:-1]] == ["a-grid", "b-late"]
-    assert lines[-1] == "! needs attention: 1 failed (hostler errors a-grid), 1 with NaN"
+    assert [line.split(":")[0] for line in lines[-3:-1]] == ["z-grid", "b-late"], "not by name"
+    assert lines[-1] == "! needs attention: 1 failed (hostler errors z-grid), 1 with NaN"
 
 
 def test_parameter_has_a_column_only_if_it_varies() -> None:
@@ -172,7 +172,7 @@ def test_columns_are_those_that_are_asked_for() -> None:
 
 @pytest.mark.parametrize("words", [["--sort", "lrr"], ["--columns", "width,acuracy"]])
 def test_unknown_column_names_the_nearest(store: Seen, words: list[str]) -> None:
-    done = CliRunner().invoke(cli, ["status", "a-grid", *words, "--store", store.url])
+    done = CliRunner().invoke(cli, ["status", "z-grid", *words, "--store", store.url])
     assert isinstance(done.exception, UsageError)
     assert "no run has such a column" in done.exception.message
     assert "did you mean" in (done.exception.hint or "")

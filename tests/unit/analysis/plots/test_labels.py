@@ -23,7 +23,8 @@ from hostler.analysis.plots.with_matplotlib import figure
 from hostler.errors import UsageError
 from seen_world import Seen, gallery
 
-COLUMN = 3.5  # inches of a column of two on a page
+COLUMN, PAGE = 3.5, 7.2  # inches of a column of two on a page, and of both
+SIDE_BY_SIDE = {"slices"}  # a plot for each parameter: over both columns
 SMALLEST = 6.5  # points
 LONG = {
     "optimizer_and_its_learning_rate_schedule": "adamw with cosine annealing and warm restarts",
@@ -94,10 +95,11 @@ def test_long_names_of_parameters_and_values_fit(seen: Seen, kind: str) -> None:
     assert faults(KINDS[kind][0](long, Look(**by))) == []
 
 
-@pytest.mark.parametrize("kind", ["best", "results", "importance", "trend", "cost"])
+@pytest.mark.parametrize("kind", KINDS)
 def test_plot_is_as_wide_as_a_column(seen: Seen, kind: str) -> None:
     with styled():
-        assert figure(draw(seen.url, kind, "cifar-grid")).get_figwidth() <= COLUMN
+        width = figure(draw(seen.url, kind, "cifar-grid")).get_figwidth()
+    assert width <= (PAGE if kind in SIDE_BY_SIDE else COLUMN)
 
 
 def test_mean_line_is_over_groups_of_several_alone(seen: Seen) -> None:

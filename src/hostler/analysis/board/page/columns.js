@@ -6,6 +6,7 @@ import { byName, duration, money, number, seconds, stateOf, text } from "./words
 
 const METRICS = 6, PARAMS = 12; // shown unless somebody chooses others
 const MEASURED = 40; // rows whose values say how wide a column is
+const NARROW = matchMedia("(max-width: 600px)"); // there, the value that runs are sorted by stands beside their names
 
 // All columns of these rows, in their order; `usual` are shown unless somebody chose otherwise.
 export function columnsOf(rows, sweep) {
@@ -28,11 +29,13 @@ export function columnsOf(rows, sweep) {
   const constant = [...params.keys()].filter((name) => !varying.includes(name));
   const longest = rows.reduce((most, row) => Math.max(most, row.name.length), 0);
   const stated = rows.reduce((most, row) => Math.max(most, stateOf(row).words.length), 0);
+  const state = { key: "state", title: "State", width: stated > 10 ? Math.min(260, Math.round(stated * 9.2) + 34) : 128, value: (r) => r.state, text: (r) => r.state, fill: stateCell, hover: (r) => r.failure ?? stateOf(r).words, usual: true };
+  const last = own.map((name) => metric(name, true));
+  const ranked = any((r) => r.ranked) ? [{ key: "value", title: "Ranked by", width: wide("Ranked by", 120), num: true, value: (r) => r.value, text: (r) => number(r.value), hover: (r) => `${r.value ?? ""} ${r.ranked ?? ""}`.trim(), usual: true }] : [];
+  const [first, second] = [...ranked, ...last]; // the table is sorted by the first of them
   return [
     { key: "name", title: "Run", width: Math.max(110, Math.min(360, Math.round(longest * 9.2) + 26)), value: (r) => r.index, text: (r) => r.name, fill: link, usual: true, pinned: true },
-    { key: "state", title: "State", width: stated > 10 ? Math.min(260, Math.round(stated * 9.2) + 34) : 128, value: (r) => r.state, text: (r) => r.state, fill: stateCell, hover: (r) => r.failure ?? stateOf(r).words, usual: true },
-    ...own.map((name) => metric(name, true)),
-    ...(any((r) => r.ranked) ? [{ key: "value", title: "Ranked by", width: wide("Ranked by", 120), num: true, value: (r) => r.value, text: (r) => number(r.value), hover: (r) => `${r.value ?? ""} ${r.ranked ?? ""}`.trim(), usual: true }] : []),
+    ...(NARROW.matches ? [first, state, second].filter(Boolean) : [state, ...last, ...ranked]),
     ...varying.map((name, n) => param(name, params.get(name), n < PARAMS)),
     ...others.map((name, n) => metric(name, n < METRICS)),
     { key: "step", title: "Step", width: 76, num: true, value: (r) => r.step, text: (r) => number(r.step), usual: any((r) => r.step) },

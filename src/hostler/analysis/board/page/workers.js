@@ -4,7 +4,7 @@ import { get } from "./data.js";
 import { h, show } from "./dom.js";
 import { meter } from "./parts.js";
 import { purposes } from "./purposes.js";
-import { bytes, count, duration, money, number } from "./words.js";
+import { bytes, count, duration, moment, money, number } from "./words.js";
 
 const SILENT = 60; // seconds after which a worker that says nothing is marked
 
@@ -33,7 +33,7 @@ function worker(one) {
   const gpu = one.runs.some((run) => "gpu" in run.use);
   return h("article", { class: "card worker" },
     h("header", {}, h("h2", { title: one.session }, one.fleet || one.host || "worker"), one.fleet ? h("span", { class: "muted" }, one.host ?? "") : null, h("span", { class: "spacer" }),
-      h("span", { class: silent ? "s-failed" : "muted" }, one.age === null ? "" : one.age < 1 ? "seen just now" : `seen ${duration(Math.floor(one.age))} ago`)),
+      h("span", { class: silent ? "s-failed" : "muted", title: one.age === null ? null : moment(Date.now() / 1000 - one.age) }, one.age === null ? "" : one.age < 1 ? "seen just now" : `seen ${duration(Math.floor(one.age))} ago`)),
     h("div", { class: "meters" },
       room.slots ? meter("slots", one.runs.length, room.slots, `${one.runs.length} of ${room.slots}`) : null,
       room.cpus ? meter("CPU", sum("cpu"), room.cpus, `${number(Number(sum("cpu").toFixed(1)))} of ${number(room.cpus)}`) : null,

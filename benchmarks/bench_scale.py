@@ -214,44 +214,6 @@ def _peak() -> float:
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
 
 
-def growth(few: int, many: int) -> list[Row]:
-    """Commands over `few` and over `many` ended runs in a folder: what reads all of them may grow with their
-    number, what is about one run may not."""
-    used: dict[int, dict[str, tuple[float, float]]] = {}
-    for count in (few, many):
-        with tempfile.TemporaryDirectory(prefix="hostler-bench-") as name:
-            folder = Path(name) / "store"
-            bench_status.fill(folder, count)
-            used[count] = {words: bench_status.used(words, folder) for words in COMMANDS}
-            used[count][LOOK] = _used_by(_look_at_all, folder)
-    rows: list[Row] = []
-    for words, grows in {**COMMANDS, LOOK: True}.items():
-        times = many / few if grows else 1
-        (seconds, megabytes), (more_seconds, more_megabytes) = used[few][words], used[many][words]
-        name = f"hostler {words}" if words in COMMANDS else f"a worker {words}"
-        title = f"{name}: {many} ended runs, to {times:g} x {few}"
-        bound = 0.2 if grows else 1.45
-        rows += [
-            Row(f"{title}: CPU time", more_seconds, seconds * times, bound, "s"),
-            Row(f"{title}: memory", more_megabytes, megabytes * times, bound, "MB"),
-        ]
-    return rows
-
-
-def _used_by(work: Callable[[str], None], folder: Path) -> tuple[float, float]:
-    here = "import sys; sys.path.insert(0, sys.argv[1]); import bench_scale"
-    return bench_status.least(
-        f"{here}; bench_scale.{work.__name__}(sys.argv[2])", [str(Path(__file__).parent), str(folder)]
-    )
-
-
-def _look_at_all(url: str) -> None:
-    """As a worker does that finds nothing: every name of the sweep."""
-    finder = Finder(open_store(url), Claimant("w"), Timing(), time.monotonic)
-    if finder.find(lambda ask: True, lambda ask: True, whole=True).taken:
-        raise RuntimeError("a run was left")
-
-
 def _numbers(text: str) -> tuple[int, ...]:
     return tuple(int(word) for word in text.split(","))
 

@@ -8,6 +8,7 @@ for `hostler pull`, and unless the sweep is packed, metrics, output and an envir
 
 from __future__ import annotations
 
+import math
 import os
 import tempfile
 import zlib
@@ -47,7 +48,8 @@ SWEEP = f"""name: {NAME}
 command: python train.py
 metric: loss
 parameters:
-  lr: {{start: 0, step: 0.001, count: COUNT}}
+  lr: {{start: 0, step: 0.001, count: ROWS}}
+  seed: {{start: 0, step: 1, count: COLUMNS}}
 """
 POINTS = [Point(step, 1.7e9 + step, {"loss": 1 / (step + 1), "accuracy": step / 10}) for step in range(10)]
 QUICK = 1  # zlib's level; the packer's is 6, which takes a million runs half a minute longer
@@ -57,7 +59,11 @@ PACK = "0123456789abcdef"  # a packer's own name
 def submit(store: Store, folder: Path, count: int) -> Job:
     """The sweep of a project in `folder`."""
     (folder / "train.py").write_text("import sys; print(sys.argv)\n")
-    (folder / "sweep.yaml").write_text(SWEEP.replace("COUNT", str(count)))
+    rows = next(
+        n for n in range(math.isqrt(count), 0, -1) if count % n == 0
+    )  # an axis is held by whoever reads
+    text = SWEEP.replace("ROWS", str(rows)).replace("COLUMNS", str(count // rows))
+    (folder / "sweep.yaml").write_text(text)
     job = draft_sweep(load_sweep(folder / "sweep.yaml", default_project(folder), commanded=False))
     job = edited(store, None, job).job
     project.ensure(store, "bench", settings.timing(one_machine=True))
@@ -80,13 +86,15 @@ def end_all(store: Store, job: Job, *, packed: bool) -> None:
 
 
 class _Pattern:
-    """The objects that a run has left, and its row in a segment; those of another are the same but for its id."""
+    """The objects that a run has left, and its row in a segment; another has the same but for its id."""
 
     def __init__(self, job: Job) -> None:
         self.objects = _carried_out(job)
         self._id = job.run_id(RUN).encode()
         run = job.run_id(RUN)
-        self._entries = {key: data for key, data in self.objects.items() if key.startswith(layout.sweep(NAME))}
+        self._entries = {
+            key: data for key, data in self.objects.items() if key.startswith(layout.sweep(NAME))
+        }
         records = [PackedObject(key, data, "0" * 16, 1.7e9) for key, data in self._covered()]
         self._chunk = zlib.decompress(pack_format.encode_chunk(records))
         end = packing.end_of(_holding(self.objects), RunKey(NAME, run), 2)
@@ -186,4 +194,4 @@ def _pack(put: Callable[[str, bytes], object], job: Job, pattern: _Pattern) -> N
 
 def _segment_rows(job: Job, row: PackedRun) -> Iterator[PackedRun]:
     for index, run in enumerate(sweeps.run_ids(job)):
-        yield replace(row, run=run, params={"lr": index / 1000})
+        yield replace(row, run=run, params=job.params(index))

@@ -81,7 +81,7 @@ def _invoke(words: Sequence[str], folder: Path) -> None:
 @contextmanager
 def _inside(folder: Path) -> Iterator[None]:
     """In the project, with a cache of its own."""
-    before, cache = os.getcwd(), os.environ.get("HOSTLER_CACHE")
+    before, cache = Path.cwd(), os.environ.get("HOSTLER_CACHE")
     os.chdir(folder)
     os.environ["HOSTLER_CACHE"] = tempfile.mkdtemp(dir=folder)
     try:

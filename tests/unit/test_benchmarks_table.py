@@ -15,7 +15,15 @@ FRAMES = 1000 / 50  # milliseconds of a frame at 50 frames a second
 @pytest.fixture
 def run(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
     monkeypatch.syspath_prepend(FOLDER)
-    for name in ("run", "row", "bench_dashboard", "bench_fleet_clock", "bench_scale", "bench_status"):
+    for name in (
+        "run",
+        "row",
+        "bench_dashboard",
+        "bench_fleet_clock",
+        "bench_scale",
+        "bench_status",
+        "readers",
+    ):
         monkeypatch.delitem(sys.modules, name, raising=False)
     import run
 
@@ -109,3 +117,17 @@ def test_broken_off_fleet_has_ended_as_many_as_asked(run: ModuleType) -> None:
     pytest.importorskip("greenlet")
     played = bench_fleet_clock.Fleet(4, 60, until=20).play()
     assert played.ended == 20 and played.requests >= 60
+
+
+@pytest.mark.parametrize(("power", "kept"), [(1.0, True), (1.1, False)])
+def test_growth_of_packed_readers_beyond_linear_is_missed(
+    run: ModuleType, monkeypatch: pytest.MonkeyPatch, power: float, kept: bool
+) -> None:
+    import readers
+
+    def measured(count: int, *, packed: bool) -> dict[str, tuple[float, float]]:
+        return dict.fromkeys(readers.ALL, (count ** power, count ** power))
+
+    monkeypatch.setattr(readers, "measured", measured)
+    rows = readers.growth(1_000, 10_000, packed=True)
+    assert len(rows) == 2 * len(readers.ALL) and {row.kept for row in rows} == {kept}

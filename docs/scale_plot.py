@@ -1,4 +1,4 @@
-"""Makes images/scale.svg from the simulation of request rates, and images/readers.svg from a table of scale.md.
+"""Makes images/scale.svg from a simulation of request rates, and images/readers.svg from a table of scale.md.
 
 python docs/scale_plot.py
 """

@@ -126,7 +126,7 @@ def test_growth_of_packed_readers_beyond_linear_is_missed(
     import readers
 
     def measured(count: int, *, packed: bool) -> dict[str, tuple[float, float]]:
-        return dict.fromkeys(readers.ALL, (count ** power, count ** power))
+        return dict.fromkeys(readers.ALL, (count**power, count**power))
 
     monkeypatch.setattr(readers, "measured", measured)
     rows = readers.growth(1_000, 10_000, packed=True)

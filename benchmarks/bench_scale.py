@@ -1,11 +1,14 @@
 """Fleets on a bucket that answers late, and commands over ever more ended runs: how both grow.
 
 Workers are threads in two processes, each with its own finder, log and heartbeat; the bucket is the GCS
-emulator, which adds 20 ms to each request and counts them. With `--memory` it is a store in this process with
-the same latency: all threads share one Python then, so that its runs per second say little, and beyond 200
-workers heartbeats and looks come too late.
+emulator, which adds 20 ms to each request and counts them, or SeaweedFS behind a proxy that does. In `memory`
+it is a store in this process with the same latency: all threads share one Python then, so that its runs per
+second say little. Of fleets beyond 200 heartbeats and looks come too late: `bench_fleet_clock.py` has them.
+`--real` starts worker processes instead.
 
-python benchmarks/bench_scale.py --workers 1000 --runs 100000 --ended 1000,100000
+python benchmarks/bench_scale.py --ended 1000,100000 --packed 100000,1000000
+python benchmarks/bench_scale.py --where seaweed --workers 10 --ended '' --packed ''
+python benchmarks/bench_scale.py --real 10,200
 """
 
 from __future__ import annotations
@@ -14,20 +17,22 @@ import argparse
 import multiprocessing
 import os
 import resource
+import subprocess
+import sys
 import tempfile
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
-from pathlib import Path
+from collections.abc import Sequence
+from dataclasses import dataclass
 
-import bench_status
+import late_buckets
+import readers
+from late_buckets import LateBucket
 from row import Row
+from watched import Watched
 
-from hostler.emulators.gcs.emulator import GcsEmulator
-from hostler.emulators.gcs.faults import slow
-from hostler.emulators.gcs.route import Kind
+from hostler.records import project
 from hostler.records.run import heartbeats
 from hostler.records.sweep import sweeps
 from hostler.settings import Timing
@@ -40,8 +45,7 @@ from hostler.worker.claim.finder import Finder
 LATENCY = 0.02
 LEAST = 3  # requests of a run: a claim, an end, the end's copy
 WORKERS, EACH = (1, 10, 100), 50  # sizes of fleets; runs for each worker
-ENDED = (1_000, 10_000)
-COMMANDS = {"status": True, "best all": True, "df all": True, "show all/77": False, "logs all/77": False}
+ENDED, PACKED = (1_000, 10_000), (1_000, 10_000)
 PROCESSES = 2
 BEATS = 50  # workers whose heartbeats one thread writes: all of them must be written within a beat
 BOUNDS = {
@@ -53,7 +57,6 @@ BOUNDS = {
 # spec and halts each second, a segment is written for a hundred ends, and of a hundred workers some meet.
 REQUESTS = {1: 1.2, 10: 1.2, 100: 1.4}  # times the least; 3.3, 3.3 and 3.8 were counted
 LOST = 0.1  # claims that may go to another, for each run
-LOOK = "looks at all runs"
 
 
 @dataclass
@@ -66,42 +69,27 @@ class Tally:
     megabytes: float = 0.0  # of a process, for each of its workers
 
 
-@dataclass
-class Watched:
-    """A store that counts the claims that somebody else has won."""
-
-    inner: Store
-    lost: int = 0
-    url: str = field(init=False)
-
-    def __post_init__(self) -> None:
-        self.url = self.inner.url
-
-    def __getattr__(self, name: str) -> object:
-        return getattr(self.inner, name)
-
-    def put(self, key: str, data: bytes, *, if_absent: bool = False) -> bool:
-        done = self.inner.put(key, data, if_absent=if_absent)
-        self.lost += not done
-        return done
-
-
 def main(
     workers: Sequence[int] = WORKERS,
     runs: int | None = None,
     ended: Sequence[int] = ENDED,
+    packed: Sequence[int] = PACKED,
     *,
-    memory: bool = False,
+    where: str = "gcs",
 ) -> list[Row]:
-    return [*fleets(workers, runs, memory=memory), *growth(*ended)]
+    rows = fleets(workers, runs, where=where) if workers else []
+    rows += readers.growth(*ended, packed=False) if ended else []
+    return rows + (readers.growth(*packed, packed=True) if packed else [])
 
 
-def fleets(workers: Sequence[int], runs: int | None, *, memory: bool) -> list[Row]:
+def fleets(workers: Sequence[int], runs: int | None, *, where: str) -> list[Row]:
+    play = {"gcs": _on_bucket, "seaweed": _on_seaweed, "memory": _in_memory}[where]
     rows: list[Row] = []
     for count in workers:
         total = runs or EACH * count
-        tally = (_in_memory if memory else _on_bucket)(count, total)
-        what = f"{count} workers, {total} runs over at once, 20 ms a request"
+        tally = play(count, total)
+        place = "" if where == "gcs" else f"{where}: "
+        what = f"{place}{count} workers, {total} runs over at once, 20 ms a request"
         busy = count * tally.seconds / total * 1e3  # milliseconds of a worker for each run
         speed = f"{total / tally.seconds:.0f} runs a second; a worker's time for each"
         rows += [
@@ -114,28 +102,67 @@ def fleets(workers: Sequence[int], runs: int | None, *, memory: bool) -> list[Ro
 
 
 def _on_bucket(workers: int, runs: int) -> Tally:
-    with GcsEmulator("scale") as bucket:
-        os.environ.update(bucket.environ())
-        store = open_store("gs://scale/store")
-        _submit(store, workers, runs)
-        bucket.counts.clear()
-        bucket.faults.always(slow(LATENCY))
-        context = multiprocessing.get_context("spawn")
-        answers = context.Queue()
-        shares = [range(n, workers, PROCESSES) for n in range(min(PROCESSES, workers))]
-        gate = context.Barrier(len(shares) + 1)
-        for share in shares:
-            context.Process(target=_process, args=(store.url, share, gate, answers), daemon=True).start()
+    with late_buckets.gcs(LATENCY) as bucket:
+        return _on(bucket, workers, runs)
+
+
+def _on_seaweed(workers: int, runs: int) -> Tally:
+    with late_buckets.seaweed(LATENCY) as bucket:
+        return _on(bucket, workers, runs)
+
+
+def _on(bucket: LateBucket, workers: int, runs: int) -> Tally:
+    store = open_store(bucket.url)
+    _submit(store, workers, runs)
+    context = multiprocessing.get_context("spawn")
+    answers = context.Queue()
+    shares = [range(n, workers, PROCESSES) for n in range(min(PROCESSES, workers))]
+    gate = context.Barrier(len(shares) + 1)
+    for share in shares:
+        context.Process(target=_process, args=(store.url, share, gate, answers), daemon=True).start()
+    with bucket.late():
         gate.wait()
         begun = time.monotonic()
         told = [answers.get() for _ in shares]
         seconds = time.monotonic() - begun
-        requests = bucket.counts.of() - bucket.counts.of(Kind.BUCKET)
-        requests -= bucket.counts.of(key="store/alive/")
-        bucket.faults.clear()
-        _check(store, runs)
+    requests = sum(bucket.asked().values())
+    _check(store, runs)
     grown = sum(megabytes for _, megabytes in told) / workers
     return Tally(seconds, requests, sum(lost for lost, _ in told), grown)
+
+
+def real(workers: int, runs: int) -> list[Row]:
+    """Worker processes as machines have them, one run at a time each, `true` as the script: all requests but
+    those for heartbeats, counted at the emulator."""
+    with late_buckets.gcs(LATENCY) as bucket, tempfile.TemporaryDirectory() as folder:
+        store = open_store(bucket.url)
+        project.ensure(store, "scale", Timing())
+        _submit(store, 0, runs)
+        command = [sys.executable, "-m", "hostler.worker", bucket.url, "--no-parent", "--slots", "1"]
+        with bucket.late():
+            begun = time.monotonic()
+            started = [
+                subprocess.Popen(
+                    command,
+                    env={**os.environ, "HOSTLER_CACHE": f"{folder}/{n}"},
+                    stdout=subprocess.DEVNULL,
+                    stderr=subprocess.DEVNULL,
+                )
+                for n in range(workers)
+            ]
+            codes = {worker.wait() for worker in started}
+            seconds = time.monotonic() - begun
+        _check(store, runs)
+        asked = bucket.asked()
+    if codes != {0}:
+        raise RuntimeError(f"workers left with {codes}")
+    what = f"{workers} worker processes, {runs} runs of `true`, 20 ms a request"
+    for kind, count in asked.most_common(12):
+        print(f"{kind}: {count / runs:.2f} a run", file=sys.stderr)
+    return [
+        Row(f"{what}: requests for each", sum(asked.values()) / runs, LEAST, None, "requests"),
+        Row(f"{what}: runs a second", runs / seconds, workers / LEAST / LATENCY, None, "runs"),
+    ]
 
 
 def _process(url: str, share: Sequence[int], gate: threading.Barrier, answers: multiprocessing.Queue) -> None:
@@ -214,54 +241,25 @@ def _peak() -> float:
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
 
 
-def growth(few: int, many: int) -> list[Row]:
-    """Commands over `few` and over `many` ended runs in a folder: what reads all of them may grow with their
-    number, what is about one run may not."""
-    used: dict[int, dict[str, tuple[float, float]]] = {}
-    for count in (few, many):
-        with tempfile.TemporaryDirectory(prefix="hostler-bench-") as name:
-            folder = Path(name) / "store"
-            bench_status.fill(folder, count)
-            used[count] = {words: bench_status.used(words, folder) for words in COMMANDS}
-            used[count][LOOK] = _used_by(_look_at_all, folder)
-    rows: list[Row] = []
-    for words, grows in {**COMMANDS, LOOK: True}.items():
-        times = many / few if grows else 1
-        (seconds, megabytes), (more_seconds, more_megabytes) = used[few][words], used[many][words]
-        name = f"hostler {words}" if words in COMMANDS else f"a worker {words}"
-        title = f"{name}: {many} ended runs, to {times:g} x {few}"
-        bound = 0.2 if grows else 1.45
-        rows += [
-            Row(f"{title}: CPU time", more_seconds, seconds * times, bound, "s"),
-            Row(f"{title}: memory", more_megabytes, megabytes * times, bound, "MB"),
-        ]
-    return rows
-
-
-def _used_by(work: Callable[[str], None], folder: Path) -> tuple[float, float]:
-    here = "import sys; sys.path.insert(0, sys.argv[1]); import bench_scale"
-    return bench_status.least(
-        f"{here}; bench_scale.{work.__name__}(sys.argv[2])", [str(Path(__file__).parent), str(folder)]
-    )
-
-
-def _look_at_all(url: str) -> None:
-    """As a worker does that finds nothing: every name of the sweep."""
-    finder = Finder(open_store(url), Claimant("w"), Timing(), time.monotonic)
-    if finder.find(lambda ask: True, lambda ask: True, whole=True).taken:
-        raise RuntimeError("a run was left")
-
-
 def _numbers(text: str) -> tuple[int, ...]:
-    return tuple(int(word) for word in text.split(","))
+    return tuple(int(word) for word in text.split(",") if word)
 
 
 if __name__ == "__main__":
-    asked = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    asked.add_argument("--workers", type=_numbers, default=WORKERS, help="sizes of fleets: 1,10,100,1000")
-    asked.add_argument("--runs", type=int, help=f"of each fleet; {EACH} for each worker")
-    asked.add_argument("--ended", type=_numbers, default=ENDED, help="ended runs, few and many: 1000,100000")
-    asked.add_argument("--memory", action="store_true", help="a store in this process")
-    given = asked.parse_args()
-    for row in main(given.workers, given.runs, given.ended, memory=given.memory):
+    given = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    given.add_argument(
+        "--workers", type=_numbers, default=WORKERS, help="sizes of fleets: 1,10,100; '': none"
+    )
+    given.add_argument("--runs", type=int, help=f"of each fleet; {EACH} for each worker")
+    given.add_argument("--ended", type=_numbers, default=ENDED, help="ended runs, few and many: 1000,100000")
+    given.add_argument("--packed", type=_numbers, default=PACKED, help="the same once they are packed")
+    given.add_argument("--where", choices=("gcs", "seaweed", "memory"), default="gcs")
+    given.add_argument("--real", type=_numbers, help="worker processes and runs, and no more: 10,200")
+    asked = given.parse_args()
+    rows = (
+        real(*asked.real)
+        if asked.real
+        else main(asked.workers, asked.runs, asked.ended, asked.packed, where=asked.where)
+    )
+    for row in rows:
         print(f"{row.name}: {row.ours:.3g} {row.unit}, floor {row.floor:.3g}, {row.ratio:.2f}x", flush=True)

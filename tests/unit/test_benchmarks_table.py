@@ -28,7 +28,15 @@ FRAMES = 1000 / 50  # milliseconds of a frame at 50 frames a second
 @pytest.fixture
 def run(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
     monkeypatch.syspath_prepend(FOLDER)
-    for name in ("run", "row", "bench_dashboard", "bench_scale", "bench_status"):
+    for name in (
+        "run",
+        "row",
+        "bench_dashboard",
+        "bench_fleet_clock",
+        "bench_scale",
+        "bench_status",
+        "readers",
+    ):
         monkeypatch.delitem(sys.modules, name, raising=False)
     import run
 
@@ -101,7 +109,7 @@ def test_fleet_on_a_late_store_is_counted(run: ModuleType, monkeypatch: pytest.M
     import bench_scale
 
     monkeypatch.setattr(bench_scale, "LATENCY", 0.001)
-    rows = {row.name.rpartition(": ")[2]: row for row in bench_scale.fleets((2,), 12, memory=True)}
+    rows = {row.name.rpartition(": ")[2]: row for row in bench_scale.fleets((2,), 12, where="memory")}
     assert 3 <= rows["requests for each"].ours < 8
     assert rows["claims lost, each"].ours < 1
     assert next(row for name, row in rows.items() if name.endswith("a worker's time for each")).ours > 3
@@ -127,3 +135,37 @@ def test_larger_store_bounds_the_memory_of_status(
     rows = bench_status.main()
     assert [row.kept for row in rows] == [True, False, True]
     assert rows[1].name == "hostler show all/7, 12 ended runs" and rows[2].unit == "MB"
+
+
+def test_fleet_on_a_virtual_clock_needs_no_time_and_repeats(run: ModuleType) -> None:
+    import bench_fleet_clock
+
+    pytest.importorskip("greenlet")
+    first, second = (bench_fleet_clock.Fleet(4, 60).play() for _ in range(2))
+    assert first.ended == 60 and first.asked["put ends"] == 60
+    assert (first.asked, first.seconds, first.lost) == (second.asked, second.seconds, second.lost)
+    assert first.asked["put log"] == 120 + first.lost
+    assert 3 <= first.requests / first.ended < 6
+    assert 60 * 3 * 0.02 / 4 < first.seconds < 5
+
+
+def test_broken_off_fleet_has_ended_as_many_as_asked(run: ModuleType) -> None:
+    import bench_fleet_clock
+
+    pytest.importorskip("greenlet")
+    played = bench_fleet_clock.Fleet(4, 60, until=20).play()
+    assert played.ended == 20 and played.requests >= 60
+
+
+@pytest.mark.parametrize(("power", "kept"), [(1.0, True), (1.1, False)])
+def test_growth_of_packed_readers_beyond_linear_is_missed(
+    run: ModuleType, monkeypatch: pytest.MonkeyPatch, power: float, kept: bool
+) -> None:
+    import readers
+
+    def measured(count: int, *, packed: bool) -> dict[str, tuple[float, float]]:
+        return dict.fromkeys(readers.ALL, (count**power, count**power))
+
+    monkeypatch.setattr(readers, "measured", measured)
+    rows = readers.growth(1_000, 10_000, packed=True)
+    assert len(rows) == 2 * len(readers.ALL) and {row.kept for row in rows} == {kept}

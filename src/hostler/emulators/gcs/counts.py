@@ -28,6 +28,11 @@ class Counts:
                 if kind in (None, seen) and name.startswith(key)
             )
 
+    def rows(self) -> list[tuple[Kind, str, int]]:
+        """Kind, key and number of all that were made."""
+        with self._lock:
+            return [(kind, key, number) for (kind, key), number in self._seen.items()]
+
     def by_kind(self) -> dict[Kind, int]:
         with self._lock:
             kinds = {kind for kind, _ in self._seen}

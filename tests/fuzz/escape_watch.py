@@ -43,7 +43,7 @@ class Watch:
     @contextmanager
     def over(self, folder: Path) -> Iterator[list[str]]:
         """While a reader is at work: what it writes outside this folder."""
-        before, bytecode = os.getcwd(), sys.dont_write_bytecode
+        before, bytecode = Path.cwd(), sys.dont_write_bytecode
         empty = tempfile.mkdtemp(prefix="hostler-fuzz-")
         self.escapes = escapes = list[str]()
         os.chdir(empty)
@@ -69,10 +69,10 @@ class Watch:
 
     def _judge(self, event: str, path: Any, below: int | None, *, follows: bool) -> None:
         name = os.fsdecode(path)
-        if not os.path.isabs(name):
+        if not Path(name).is_absolute():
             if event == "open" and ".." not in Path(name).parts:
                 return
-            base = os.readlink(f"/proc/self/fd/{below}") if below is not None and below >= 0 else os.getcwd()
+            base = Path.cwd() if below is None or below < 0 else Path(f"/proc/self/fd/{below}").readlink()
             name = os.path.join(base, name)
         real = os.path.realpath(name) if follows else _named(name)
         if name not in NOWHERE and os.path.commonpath([real, self._folder]) != self._folder:

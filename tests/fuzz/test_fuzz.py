@@ -110,7 +110,7 @@ def _writes_where_it_works(folder: Path) -> None:
 
 def _writes_outside_and_swallows_it(folder: Path) -> None:
     try:
-        os.mkdir(folder.parent / "outside")
+        (folder.parent / "outside").mkdir()
     except Exception as error:
         raise DamagedError("no") from error
 

@@ -155,12 +155,20 @@ class Recorder:
         self.ask_status("after")
         self.ask_table()
         self.ask_files(runs)
-        places = (*cache.glob("runs/*"), *cache.glob("alone/*"), *tmp.rglob("*"))
-        own = [str(path) for path in places if not _is_folder(path) and not _is_scripts(path)]
-        left = {"processes": marked(str(cache)), "files": own, "mounts": mounts_below(cache.parent)}
-        self.add("left", **left, machines=list(machines))
+        self.note_left(cache, tmp, machines)
         rawstore.dump(self._raw, self.folder / "store")
         return [str(violation) for violation in checker.check(self.folder)]
+
+    def note_left(self, cache: Path, tmp: Path, machines: Sequence[str] = ()) -> None:
+        """What is there still, although every run has ended."""
+        left = {"processes": marked(str(cache)), "files": own_files(cache, tmp)}
+        self.add("left", **left, mounts=mounts_below(cache.parent), machines=list(machines))
+
+
+def own_files(cache: Path, tmp: Path) -> list[str]:
+    """Folders of runs, and files of theirs; what a cache keeps for the next run is none of them."""
+    places = (*cache.glob("runs/*"), *cache.glob("alone/*"), *tmp.rglob("*"))
+    return [str(path) for path in places if not _is_folder(path) and not _is_scripts(path)]
 
 
 def _is_folder(path: Path) -> bool:

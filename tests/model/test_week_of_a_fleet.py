@@ -6,24 +6,19 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import checker
 import pytest
+from schedule import repeatable
 from test_three_weeks import Weeks
 from virtual_fleet import HOUR, Fleet, weights_of
 
 from hostler.records.run import control
 from hostler.records.series import metrics
 
-sys.path.insert(0, str(Path(__file__).parents[1] / "history"))
-
-import checker
-from schedule import repeatable, seed_of_commit
-
-ROOT = Path(__file__).parents[2]
 WEEK = 7 * 24 * HOUR
 
 
@@ -63,7 +58,7 @@ def shown(fleet: Fleet) -> Iterator[tuple[str, dict[str, Any]]]:
 
 
 def played(folder: Path, place: Path, **given: Any) -> Fleet:
-    fleet = Fleet(folder, seed=repeatable(seed_of_commit(ROOT)), **given)
+    fleet = Fleet(folder, seed=repeatable(), **given)
     fleet.play()
     print(f"{fleet.took / 24 / HOUR:.1f} days, {dict(fleet.seen)}")
     assert [str(violation) for violation in checker.check(evidence_of(fleet, place))] == []

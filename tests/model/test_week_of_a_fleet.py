@@ -6,7 +6,6 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -14,28 +13,15 @@ import checker
 import pytest
 from schedule import repeatable
 from test_three_weeks import Weeks
+from virtual_evidence import evidence
 from virtual_fleet import HOUR, Fleet, weights_of
-
-from hostler.records.run import control
-from hostler.records.series import metrics
 
 WEEK = 7 * 24 * HOUR
 
 
 def evidence_of(fleet: Fleet, place: Path) -> Path:
-    """The store as files, and a history of what was expected and what hostler's readers show."""
-    for entry in fleet.store.list(""):
-        path = place / "store" / entry.key
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(fleet.store.get(entry.key).data)
     expected = {key.run: wanted(fleet, n) for n, key in enumerate(fleet.keys)}
-    events = [
-        {"what": "expected", "runs": expected},
-        {"what": "read", "reader": "metrics", "when": "after", "runs": dict(shown(fleet))},
-        {"what": "left"},
-    ]
-    (place / "history.jsonl").write_text("".join(json.dumps(event) + "\n" for event in events))
-    return place
+    return evidence(place, fleet.store, fleet.keys, expected)
 
 
 def wanted(fleet: Fleet, run: int) -> dict[str, Any]:
@@ -44,17 +30,6 @@ def wanted(fleet: Fleet, run: int) -> dict[str, Any]:
     weights = {"weights.json": hashlib.sha256(state.encode()).hexdigest()}
     curves = {"loss": [(step, 1 / step) for step in range(1, steps + 1)]}
     return {"state": "done", "curves": curves, "weights": weights, "judged": "^weights.json$"}
-
-
-def shown(fleet: Fleet) -> Iterator[tuple[str, dict[str, Any]]]:
-    for key in fleet.keys:
-        state = control.state_of(fleet.store, key)
-        curves: dict[str, list[tuple[int, float]]] = {}
-        for point in metrics.read(fleet.store, key.run, state.attempt):
-            for name, value in point.values.items():
-                if not name.startswith(checker.OWN):
-                    curves.setdefault(name, []).append((point.step, value))
-        yield key.run, {"state": state.state, "attempts": state.attempts, "curves": curves}
 
 
 def played(folder: Path, place: Path, **given: Any) -> Fleet:

@@ -32,11 +32,11 @@ lint: $(VENV)/.lint  ## format, rules, types, imports, platforms' names, what --
 	$(BIN)/python tests/help_imports.py
 	$(BIN)/python tests/verb_imports.py
 
-soak: $(VENV)/.test  ## the long doses
+soak: $(VENV)/.test  ## every long test, each time anew; writes no page
 	@bash tests/packages.sh
 	HOSTLER_SOAK=1 $(BIN)/python -m pytest -s -m soak --timeout=7200 tests
 
-reliability: $(VENV)/.test  ## doses of mixed faults that this commit has not had; writes docs/reliability.md
+reliability: $(VENV)/.test  ## the doses on record that this commit has not had; writes docs/reliability.md
 	@bash tests/packages.sh
 	$(BIN)/python tests/history/record.py
 

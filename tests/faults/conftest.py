@@ -12,6 +12,8 @@ import pytest
 
 import servers
 
+sys.path.insert(0, str(Path(__file__).parents[1] / "history"))  # seeds, recorder
+
 
 @pytest.fixture
 def small_disk(tmp_path: Path) -> Iterator[Path]:

@@ -1,8 +1,9 @@
 """How a reader is fuzzed: good examples, damaged by a seed, and the bounds in which the reader must answer.
 
 A reader returns, or raises an error of hostler's in one line. Any other exception is a crash. Each example
-has SECONDS of this process's own processor time, so that a busy machine is not a hang, and the reader may
-take MEMORY more than the process had.
+has SECONDS of this process's own processor time, so that a busy machine is not a hang, and a WAIT of the
+clock on the wall, for a reader that sleeps. The reader may take MEMORY more than the process had, and writes
+nothing outside its folder.
 """
 
 from __future__ import annotations
@@ -17,12 +18,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from escape_watch import WATCH
 from hypothesis import HealthCheck, Phase, given, seed, settings
 from hypothesis import strategies as st
 
 from hostler.errors import HostlerError
 
 SECONDS = 4.0
+WAIT = 60.0
 MEMORY = 400 << 20
 ROUND = 400  # examples of one seed in the long dose
 
@@ -59,7 +62,7 @@ def fuzz(target: Target, folder: Path, *, examples: int, number: int, shrinks: b
     )
     @given(target.examples())
     def holds(value: Any) -> None:
-        keeps_its_promises(lambda: target.read(value, folder))
+        keeps_its_promises(lambda: target.read(value, folder), folder)
 
     holds()
 
@@ -73,7 +76,20 @@ def fuzz_for(seconds: float, target: Target, folder: Path, *, number: int) -> in
     return count
 
 
-def keeps_its_promises(read: Callable[[], object]) -> None:
+def keeps_its_promises(read: Callable[[], object], folder: Path) -> None:
+    with WATCH.over(folder) as escapes:
+        try:
+            _answers(read)
+        except Exception as error:
+            if not escapes:  # else it failed because it was not let out
+                raise
+            raise Breach(f"wrote outside its folder: {escapes}") from error
+    if escapes:
+        raise Breach(f"wrote outside its folder: {escapes}")
+
+
+def _answers(read: Callable[[], object]) -> None:
+    begun = time.monotonic()
     try:
         with bounded():
             read()
@@ -81,7 +97,8 @@ def keeps_its_promises(read: Callable[[], object]) -> None:
         if "\n" in error.message:
             raise Breach(f"not one line: {error.message[:300]!r}") from error
     except Hang:
-        raise Breach(f"no answer within {SECONDS:g} s of processor time") from None
+        took = time.monotonic() - begun
+        raise Breach(f"no answer within {SECONDS:g} s of processor time, or {took:.1f} s in all") from None
     except MemoryError:
         raise Breach(f"more than {MEMORY >> 20} MB") from None
 
@@ -91,16 +108,22 @@ def bounded() -> Iterator[None]:
     def ring(number: int, frame: object) -> None:
         raise Hang
 
-    before = signal.signal(signal.SIGPROF, ring)
+    before = {number: signal.signal(number, ring) for number in (signal.SIGPROF, signal.SIGALRM)}
     soft, hard = resource.getrlimit(resource.RLIMIT_AS)
     resource.setrlimit(resource.RLIMIT_AS, (_taken() + MEMORY, hard))
     signal.setitimer(signal.ITIMER_PROF, SECONDS)
+    # Again each second: a pool of threads that is left waits for its threads once more.
+    theirs, begun = signal.setitimer(signal.ITIMER_REAL, WAIT, 1.0)[0], time.monotonic()
     try:
         yield
     finally:
         signal.setitimer(signal.ITIMER_PROF, 0)
+        signal.setitimer(signal.ITIMER_REAL, 0)
         resource.setrlimit(resource.RLIMIT_AS, (soft, hard))
-        signal.signal(signal.SIGPROF, before)
+        for number, handler in before.items():
+            signal.signal(number, handler)
+        if theirs:  # the time that the whole test has
+            signal.setitimer(signal.ITIMER_REAL, max(0.01, theirs - (time.monotonic() - begun)))
 
 
 def _taken() -> int:

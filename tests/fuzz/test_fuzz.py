@@ -7,7 +7,10 @@ from __future__ import annotations
 
 import functools
 import os
+import signal
+import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -19,9 +22,9 @@ import fuzzed_files
 import fuzzed_records
 import fuzzed_tasks
 import pytest
-from fuzz_harness import MEMORY, Breach, Target, damaged, fuzz, fuzz_for
+from fuzz_harness import MEMORY, Breach, Target, damaged, fuzz, fuzz_for, keeps_its_promises
 from hypothesis import strategies as st
-from schedule import repeatable, seed_of_commit
+from schedule import repeatable
 
 from hostler.errors import DamagedError
 
@@ -34,14 +37,14 @@ ROOT = Path(__file__).parents[2]
 
 @pytest.mark.parametrize("name", TARGETS)
 def test_damaged_input_is_read_or_refused(name: str, tmp_path: Path) -> None:
-    fuzz(TARGETS[name], tmp_path, examples=EXAMPLES, number=repeatable(seed_of_commit(ROOT)))
+    fuzz(TARGETS[name], tmp_path, examples=EXAMPLES, number=repeatable())
 
 
 @pytest.mark.soak
 @pytest.mark.timeout(3600)
 @pytest.mark.parametrize("name", TARGETS)
 def test_damaged_input_is_read_or_refused_for_minutes(name: str, tmp_path: Path) -> None:
-    first = 1000 * repeatable(seed_of_commit(ROOT))
+    first = 1000 * repeatable()
     rounds = fuzz_for(MINUTES * 60, TARGETS[name], tmp_path, number=first)
     print(f"{name}: {rounds} seeds from {first}")
 
@@ -52,7 +55,18 @@ def _hangs(value: Any) -> None:
 
 
 def _sleeps_long(value: Any) -> None:
-    time.sleep(0.01)  # time that passes is not a hang: the machine may be busy
+    time.sleep(0.01)  # a moment that passes is not a hang: the machine may be busy
+
+
+def _waits_for_ever(value: Any) -> None:
+    threading.Event().wait()
+
+
+def _waits_for_its_threads(value: Any) -> None:
+    over = threading.Event()
+    threading.Timer(3.0, over.set).start()  # the test itself must end
+    with ThreadPoolExecutor(1) as pool:
+        pool.submit(over.wait).result()
 
 
 def _takes_memory(value: Any) -> None:
@@ -65,6 +79,59 @@ def _crashes(value: Any) -> None:
 
 def _says_two_lines(value: Any) -> None:
     raise DamagedError("one\ntwo")
+
+
+def _writes_outside(folder: Path) -> None:
+    (folder.parent / "outside").write_text("x")
+
+
+def _makes_a_folder_outside(folder: Path) -> None:
+    (folder / ".." / "outside").mkdir()
+
+
+def _moves_a_file_out(folder: Path) -> None:
+    (folder / "file").touch()
+    (folder / "file").rename(folder.parent / "outside")
+
+
+def _writes_through_a_link(folder: Path) -> None:
+    (folder / "link").symlink_to(folder.parent / "outside")
+    (folder / "link").write_text("x")
+
+
+def _writes_below_a_linked_folder(folder: Path) -> None:
+    (folder / "out").symlink_to(folder.parent)
+    (folder / "out" / "outside").write_text("x")
+
+
+def _writes_where_it_works(folder: Path) -> None:
+    Path("outside").write_text("x")
+
+
+def _writes_outside_and_swallows_it(folder: Path) -> None:
+    try:
+        (folder.parent / "outside").mkdir()
+    except Exception as error:
+        raise DamagedError("no") from error
+
+
+def _writes_above_an_open_folder(folder: Path) -> None:
+    inside = os.open(folder, os.O_RDONLY)
+    try:
+        os.close(os.open("../outside", os.O_WRONLY | os.O_CREAT, dir_fd=inside))
+    finally:
+        os.close(inside)
+
+
+def _writes_inside(folder: Path) -> None:
+    inside = os.open(folder, os.O_RDONLY)
+    os.close(os.open("by-folder", os.O_WRONLY | os.O_CREAT, dir_fd=inside))
+    os.mkdir("deep", dir_fd=inside)
+    os.close(inside)
+    (folder / "deep" / "file").write_text("x")
+    (folder / "deep" / "file").rename(folder / "file")
+    (folder / "deep").rmdir()
+    open(os.devnull, "w").close()
 
 
 def _refuses(value: Any) -> None:
@@ -83,6 +150,48 @@ def test_reader_that_breaks_a_promise_is_seen(
     monkeypatch.setattr(fuzz_harness, "SECONDS", 0.2)
     with pytest.raises(Breach):
         _fuzzed(read, tmp_path)
+
+
+@pytest.mark.parametrize("read", [_waits_for_ever, _waits_for_its_threads])
+def test_reader_that_waits_for_ever_is_seen(
+    read: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(fuzz_harness, "WAIT", 0.3)
+    with pytest.raises(Breach, match="no answer"):
+        _fuzzed(read, tmp_path)
+
+
+@pytest.mark.parametrize(
+    "read",
+    [
+        _writes_outside,
+        _makes_a_folder_outside,
+        _moves_a_file_out,
+        _writes_through_a_link,
+        _writes_below_a_linked_folder,
+        _writes_where_it_works,
+        _writes_outside_and_swallows_it,
+        _writes_above_an_open_folder,
+    ],
+)
+def test_reader_that_writes_outside_its_folder_is_seen(read: Any, tmp_path: Path) -> None:
+    folder = tmp_path / "folder"
+    folder.mkdir()
+    with pytest.raises(Breach, match="outside"):
+        keeps_its_promises(lambda: read(folder), folder)
+    assert not (tmp_path / "outside").exists(), "it was not let out"
+
+
+def test_reader_may_write_below_its_folder(tmp_path: Path) -> None:
+    keeps_its_promises(lambda: _writes_inside(tmp_path), tmp_path)
+    assert (tmp_path / "file").read_text() == "x" and (tmp_path / "by-folder").exists()
+
+
+def test_limit_of_a_test_goes_on_behind_its_readers(tmp_path: Path) -> None:
+    before = signal.getitimer(signal.ITIMER_REAL)[0]
+    keeps_its_promises(lambda: time.sleep(0.05), tmp_path)
+    left = signal.getitimer(signal.ITIMER_REAL)[0]
+    assert (left < before - 0.04) if before else left == 0
 
 
 def test_reader_that_crashes_is_seen(tmp_path: Path) -> None:

@@ -20,6 +20,7 @@ import hashlib
 import json
 import re
 import sys
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -32,6 +33,7 @@ import rawrecords
 from rawrecords import Objects, Record, Truth, truth_of
 
 ONE_END, FENCED, STEPS, WEIGHTS, LEFT = RULES = ("one-end", "fenced", "steps", "weights", "left")
+RANKED = ("done", "pruned", "stopped")  # runs that count when the best is asked for
 OWN = "system/"  # metrics of the machine: they go on while nothing is trained
 
 
@@ -155,6 +157,8 @@ def _fenced(evidence: Evidence) -> Found:
             else:
                 wanted = evidence.expected.get(run, {})
                 yield from ((run, f"{event['reader']} {said}") for said in judge(row, truth, wanted))
+        if "ranked" in event:
+            yield from ((event["sweep"], f"{event['reader']} {said}") for said in _ranked(event, evidence))
 
 
 def _nodes_of(evidence: Evidence, truth: Truth) -> tuple[int, int]:
@@ -206,6 +210,58 @@ def _read_after(row: Record, truth: Truth, wanted: Record) -> Iterator[str]:
         yield f"shows curves of {sorted(row['curves'])}, the winning chain has {sorted(_measured(truth))}"
     if "files" in row and row["files"] != _hashes(truth):
         yield f"brings other files than checkpoint {truth.newest} has"
+
+    for name, total in row.get("totals", {}).items():
+        values = [v for _, v in truth.curve(name)] or [None]
+        if [total[part] for part in ("min", "max", "last")] != [min(values), max(values), values[-1]]:
+            yield f"shows {total} of {name}, the winning chain has other values"
+    if "tried" in row and row["tried"] != _claims(truth):
+        yield f"shows attempts {row['tried']}, the log {_claims(truth)}"
+    kept = {f"{attempt}-{step}" for attempt, step in truth.commits}
+    if odd := sorted(set(row.get("kept", ())) - kept):
+        yield f"shows checkpoints {odd}, which are not there"
+    if "kept" in row and truth.newest and f"{truth.newest[0]}-{truth.newest[1]}" not in row["kept"]:
+        yield f"does not show checkpoint {truth.newest}"
+    if "printed" in row:
+        yield from _printed(row["printed"], truth)
+
+
+def _claims(truth: Truth) -> list[int]:
+    """Numbers of the attempts, as the log has them."""
+    return [k for k, entry in enumerate(truth.entries, start=1) if entry.get("kind") == "claim"]
+
+
+def _printed(shown: Mapping[str, list[str]], truth: Truth) -> Iterator[str]:
+    """Lines stand under the attempt that printed them (its place among the attempts), and those of the one
+    that led to the end are all there."""
+    claims = _claims(truth)
+    for place, lines in shown.items():
+        attempt = claims[int(place) - 1] if 0 < int(place) <= len(claims) else 0
+        if odd := _plain(lines) - _plain(truth.printed.get(attempt, ())):
+            yield f"shows {min(odd)!r} under attempt {attempt}, which did not print it"
+    last = claims[-1:] or [0]
+    if missing := _plain(truth.printed.get(last[0], ())) - _plain(shown.get(str(len(claims)), ())):
+        yield f"leaves out {min(missing)!r}, which attempt {last[0]} printed"
+
+
+def _plain(lines: Sequence[str]) -> Counter[str]:
+    """Lines that a terminal shows as they are."""
+    return Counter(line for line in lines if line.isprintable())
+
+
+def _ranked(event: Record, evidence: Evidence) -> Iterator[str]:
+    """Every run that counts is in the ranking, none else, and by the values that it ended with."""
+    name = event["metric"]
+    ends = {
+        run: truth.curve(name)[-1][1]
+        for run, truth in evidence.truths.items()
+        if truth.sweep == event["sweep"] and truth.state.state in RANKED and truth.curve(name)
+    }
+    if sorted(event["ranked"]) != sorted(ends):
+        yield f"ranks {sorted(set(event['ranked']) ^ set(ends))} wrongly: they count, or they do not"
+    values = [ends[run] for run in event["ranked"] if run in ends]
+    if values != sorted(values, reverse=True):
+        yield f"ranks by another {name} than the winning chains have: {values}"
 
 
 def _measured(truth: Truth) -> set[str]:

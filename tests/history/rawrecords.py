@@ -21,6 +21,7 @@ ENDED = ("done", "failed", "diverged", "pruned", "stopped")
 ENTRY = re.compile(r"sweeps/([^/]+)/(log|ends)/(\d{7}-.+)-(\d{6,})\.json")
 COMMIT = re.compile(r"runs/([^/]+)/checkpoints/(\d+)-(\d+)/COMMIT")
 FRAGMENT = re.compile(r"runs/([^/]+)/metrics/(\d+)-(\d+)-(\d+)")
+PRINTED = re.compile(r"runs/([^/]+)/logs/(\d+)-(\d+)-(\d+)")
 GO = re.compile(r"runs/([^/]+)/gang/(\d+)/go\.json")
 SPEC = re.compile(r"sweeps/([^/]+)/spec/(?!999999)\d+\.json")  # that one says that runs are packed
 TRIAL = re.compile(r"sweeps/([^/]+)/journal/(\d+)\.json")
@@ -67,6 +68,7 @@ class Truth:
         int, list[int]
     ]  # attempt → slots of the workers that its go names, in the order of their ranks
     writers: dict[int, set[int]]  # attempt → slots of the workers that wrote points of it
+    printed: dict[int, list[str]]  # attempt → lines of its output, rank by rank
 
     @property
     def newest(self) -> tuple[int, int] | None:
@@ -184,7 +186,22 @@ def truth_of(objects: Objects, sweep: str, run: str) -> Truth:
         if one.points:
             writers.setdefault(one.attempt, set()).add(one.rank)
     gangs = gangs_of(objects, run)
-    return Truth(run, sweep, entries, copies, state, chain, points, commits, broken, gangs, writers)
+    printed = printed_of(objects, run)
+    return Truth(run, sweep, entries, copies, state, chain, points, commits, broken, gangs, writers, printed)
+
+
+def printed_of(objects: Objects, run: str) -> dict[int, list[str]]:
+    """What each attempt of a run printed, line by line."""
+    texts: dict[tuple[int, int], bytes] = {}
+    for key in sorted(objects):  # numbers in it have leading zeros
+        match = PRINTED.fullmatch(key)
+        if match and match[1] == run:
+            at = int(match[2]), int(match[3])
+            texts[at] = texts.get(at, b"") + objects[key]
+    lines: dict[int, list[str]] = {}
+    for (attempt, _), text in sorted(texts.items()):
+        lines.setdefault(attempt, []).extend(text.decode(errors="replace").split("\n"))
+    return {attempt: [line for line in own if line] for attempt, own in lines.items()}
 
 
 def gangs_of(objects: Objects, run: str) -> dict[int, list[int]]:

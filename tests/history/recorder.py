@@ -29,6 +29,7 @@ import rawstore
 from rawrecords import COMMIT, ENTRY
 
 READERS = 600.0  # seconds that a reader may take, on a machine that does much else
+SHOWN, LOGGED = 2, 20  # runs that are asked for one by one, and whose output is: those with most attempts
 LOOK, ASK = 0.5, 5.0  # seconds between looks at the store, and between questions to a reader
 
 
@@ -56,6 +57,8 @@ class Recorder:
         self._environ = {**environ, "HOSTLER_CACHE": str(folder / "reader")}
         self._raw = rawstore.open_raw(url, environ)
         self._known: set[str] = set()
+        self._names: dict[str, str] = {}  # of runs, as a person types them: most attempts first
+        self._metrics: list[str] = []  # that every run is expected to have
         self._over, self._threads = threading.Event(), list[threading.Thread]()
 
     def __enter__(self) -> Recorder:
@@ -76,6 +79,8 @@ class Recorder:
 
     def expect(self, runs: Mapping[str, Mapping[str, Any]]) -> None:
         """What each run must be in the end; those of a later call replace those of an earlier one."""
+        curves = [set(row["curves"]) for row in runs.values() if row["curves"]]
+        self._metrics = sorted(set.intersection(*curves)) if curves else []
         self.add("expected", runs=runs)
 
     def _look_on(self) -> None:
@@ -130,6 +135,8 @@ class Recorder:
             self.add("not-read", reader="status", said=done.stderr[-500:])
             return
         rows = {row["id"]: row for row in json.loads(done.stdout)}
+        often = sorted(rows.values(), key=lambda row: -row["attempt"])
+        self._names = {row["id"]: row["name"] for row in often}
         names = ("state", "metrics")
         runs = {r: {**{n: row[n] for n in names}, "attempts": row["attempt"]} for r, row in rows.items()}
         for row in runs.values():
@@ -148,6 +155,42 @@ class Recorder:
         rows = {run: {"files": hashes(place / "checkpoint")} for run, place in places.items()}
         self.add("read", reader="hostler pull", when="after", runs=rows)
 
+    def ask_best(self) -> None:
+        """The ranking of all runs by a metric that they have."""
+        for metric in self._metrics[:1]:
+            words = ("--metric", metric, "--goal", "max", "--of", "last", "--top", str(10**6))
+            done = self.hostler("best", self._sweep, *words, "--json")
+            rows = [] if done.returncode else json.loads(done.stdout)
+            runs = {row["run"]: {"state": row["state"], "metrics": {metric: row["value"]}} for row in rows}
+            ranked = {"sweep": self._sweep, "metric": metric, "ranked": [row["run"] for row in rows]}
+            said = done.stderr[-500:] if done.returncode else ""
+            self.add("read", reader="hostler best", when="after", runs=runs, said=said, **ranked)
+
+    def ask_show(self) -> None:
+        for run, name in [*self._names.items()][:SHOWN]:
+            done = self.hostler("show", name, "--json")
+            row = {"state": f"nothing: {done.stderr[-500:]}"}
+            if not done.returncode:
+                facts = json.loads(done.stdout)
+                row = {n: facts[n] for n in ("state", "metrics")}
+                row |= {"attempts": facts["attempt"], "tried": [one["number"] for one in facts["attempts"]]}
+                row |= {"totals": facts["totals"], "kept": [one["name"] for one in facts["checkpoints"]]}
+                for part in ("metrics", "totals"):
+                    row[part] = {n: v for n, v in row[part].items() if not n.startswith(checker.OWN)}
+            self.add("read", reader="hostler show", when="after", runs={run: row})
+
+    def ask_logs(self) -> None:
+        names = dict([*self._names.items()][:LOGGED])
+        if not names:
+            return
+        done = self.hostler("logs", *names.values(), "--json")
+        printed: dict[str, dict[int, list[str]]] = {name: {} for name in names.values()}
+        for line in done.stdout.splitlines():
+            row = json.loads(line)
+            printed[row["run"]].setdefault(row["attempt"], []).append(row["line"])
+        rows = {run: {"printed": printed[name]} for run, name in names.items()}
+        self.add("read", reader="hostler logs", when="after", runs=rows, said=done.stderr[-500:])
+
     def close(self, runs: Sequence[str], cache: Path, tmp: Path, machines: Sequence[str] = ()) -> list[str]:
         """Ask every reader, look for what is left, copy the store, and have it judged: the violations.
         `machines`: those that the platform still has, and their groups."""
@@ -155,12 +198,23 @@ class Recorder:
         self.ask_status("after")
         self.ask_table()
         self.ask_files(runs)
-        places = (*cache.glob("runs/*"), *cache.glob("alone/*"), *tmp.rglob("*"))
-        own = [str(path) for path in places if not _is_folder(path) and not _is_scripts(path)]
-        left = {"processes": marked(str(cache)), "files": own, "mounts": mounts_below(cache.parent)}
-        self.add("left", **left, machines=list(machines))
+        self.ask_best()
+        self.ask_show()
+        self.ask_logs()
+        self.note_left(cache, tmp, machines)
         rawstore.dump(self._raw, self.folder / "store")
         return [str(violation) for violation in checker.check(self.folder)]
+
+    def note_left(self, cache: Path, tmp: Path, machines: Sequence[str] = ()) -> None:
+        """What is there still, although every run has ended."""
+        left = {"processes": marked(str(cache)), "files": own_files(cache, tmp)}
+        self.add("left", **left, mounts=mounts_below(cache.parent), machines=list(machines))
+
+
+def own_files(cache: Path, tmp: Path) -> list[str]:
+    """Folders of runs, and files of theirs; what a cache keeps for the next run is none of them."""
+    places = (*cache.glob("runs/*"), *cache.glob("alone/*"), *tmp.rglob("*"))
+    return [str(path) for path in places if not _is_folder(path) and not _is_scripts(path)]
 
 
 def _is_folder(path: Path) -> bool:

@@ -29,6 +29,7 @@ CHOICES: Mapping[str, Mapping[str, int]] = {
     "lost": {"answers": 1},
 }
 
+ROOT = Path(__file__).parents[2]
 LASTING = {"busy": 10.0}  # leases that a fault of this kind may last where there is time: a minute
 
 
@@ -98,9 +99,11 @@ def chosen(deeds: Sequence[Deed], text: str | None) -> tuple[Deed, ...]:
     return tuple(deeds[int(first) : int(end)])
 
 
-def repeatable(otherwise: int) -> int:
-    """The seed of HOSTLER_SEED, or this one. A test that fails shows the command that repeats it."""
-    seed = int(os.environ.get("HOSTLER_SEED", otherwise))
+def repeatable(otherwise: int | None = None) -> int:
+    """The seed of HOSTLER_SEED, or this one; without one that of the commit. A test that fails shows the
+    command that repeats it."""
+    given = os.environ.get("HOSTLER_SEED", otherwise)
+    seed = seed_of_commit(ROOT) if given is None else int(given)
     test = os.environ.get("PYTEST_CURRENT_TEST", "").rpartition(" ")[0]
     print(f"again: {command(test, seed)}")
     return seed

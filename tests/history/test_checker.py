@@ -83,7 +83,8 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Good]:
         (made.code / "count.py").write_text(COUNT)
         runs = ({"i": 0}, {"i": 4})
         command = (sys.executable, "count.py")
-        job = made.submit(Job(name="count", command=command, runs=runs, **often()))  # type: ignore[arg-type]
+        slow = {"PACE": "4"}  # there is time to kill it between its first checkpoint and its end
+        job = made.submit(Job(name="count", command=command, runs=runs, env=slow, **often()))  # type: ignore[arg-type]
         words = {key.run: ("--i", str(i)) for key, i in zip(keys_of(job), (0, 4), strict=True)}
         first = next(iter(words))
         with made.record(job) as history:
@@ -226,6 +227,56 @@ def reader_brings_a_fenced_checkpoint(good: Good) -> None:
     good.rewrite(change)
 
 
+def asked_after(good: Good, reader: str, change: Callable[[dict[str, Any]], object]) -> None:
+    """What a reader showed of the killed run afterwards, changed."""
+
+    def changed(event: dict[str, Any]) -> None:
+        if event.get("reader") == f"hostler {reader}" and good.run in event["runs"]:
+            change(event["runs"][good.run])
+
+    good.rewrite(changed)
+
+
+def best_shows_a_fenced_value(good: Good) -> None:
+    asked_after(good, "best", lambda row: row["metrics"].update(dict.fromkeys(row["metrics"], 7.5)))
+
+
+def best_leaves_a_run_out(good: Good) -> None:
+    good.rewrite(lambda event: event.update(ranked=event["ranked"][1:]) if "ranked" in event else None)
+
+
+def best_ranks_by_fenced_values(good: Good) -> None:
+    good.rewrite(lambda event: event["ranked"].reverse() if "ranked" in event else None)
+
+
+def show_counts_a_fenced_attempt_too_much(good: Good) -> None:
+    asked_after(good, "show", lambda row: row["tried"].append(9))
+
+
+def show_takes_a_fenced_point_for_the_greatest(good: Good) -> None:
+    asked_after(good, "show", lambda row: row["totals"]["value"].update(max=1e9))
+
+
+def show_names_a_deleted_checkpoint(good: Good) -> None:
+    asked_after(good, "show", lambda row: row["kept"].append("1-99"))
+
+
+def show_leaves_the_newest_checkpoint_out(good: Good) -> None:
+    asked_after(good, "show", lambda row: row["kept"].pop(0))
+
+
+def logs_show_fenced_lines_as_the_winners(good: Good) -> None:
+    asked_after(good, "logs", lambda row: row["printed"]["2"].append(row["printed"]["1"][0]))
+
+
+def logs_leave_out_a_line_of_the_winner(good: Good) -> None:
+    asked_after(good, "logs", lambda row: row["printed"]["2"].pop())
+
+
+def logs_show_an_attempt_that_never_was(good: Good) -> None:
+    asked_after(good, "logs", lambda row: row["printed"].update({"3": ["line"]}))
+
+
 def reader_saw_what_never_was(good: Good) -> None:
     row = {"state": "paused", "attempts": 1, "metrics": {}}
     event = {"what": "read", "reader": "hostler status", "when": "meanwhile", "runs": {good.run: row}}
@@ -327,6 +378,16 @@ PLANTED: list[tuple[str, str, Callable[[Good], None]]] = [
     (FENCED, "reader shows an end", reader_shows_a_fenced_end),
     (FENCED, "reader shows a metric", reader_shows_a_fenced_metric),
     (FENCED, "reader brings a checkpoint", reader_brings_a_fenced_checkpoint),
+    (FENCED, "best shows a value", best_shows_a_fenced_value),
+    (FENCED, "best leaves a run out", best_leaves_a_run_out),
+    (FENCED, "best ranks by other values", best_ranks_by_fenced_values),
+    (FENCED, "show has an attempt", show_counts_a_fenced_attempt_too_much),
+    (FENCED, "show has a point", show_takes_a_fenced_point_for_the_greatest),
+    (FENCED, "show has a checkpoint", show_names_a_deleted_checkpoint),
+    (FENCED, "show lacks a checkpoint", show_leaves_the_newest_checkpoint_out),
+    (FENCED, "logs have a line", logs_show_fenced_lines_as_the_winners),
+    (FENCED, "logs lack a line", logs_leave_out_a_line_of_the_winner),
+    (FENCED, "logs have an attempt", logs_show_an_attempt_that_never_was),
     (FENCED, "reader saw what never was", reader_saw_what_never_was),
     (FENCED, "checkpoint without a claim", checkpoint_of_an_attempt_without_a_claim),
     (FENCED, "points that never were", attempt_goes_on_after_points_that_never_were),

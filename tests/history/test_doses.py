@@ -1,5 +1,7 @@
 """The full doses of `make reliability` that no other test has; HOSTLER_DOSE=0.002 takes a part of each.
 
+`make test` has one of them with two kills.
+
 HOSTLER_DOSE=0.002 .venv/bin/python -m pytest tests/history/test_doses.py -m soak -k folder
 """
 
@@ -14,8 +16,9 @@ from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
-from killer import RUN, farm, keys_of, often, send, until
+from killer import RUN, farm, keys_of, often, outcome, send, until
 from recorder import sweep_as_it_is
+from schedule import repeatable
 from test_exact_torch import SCRIPT, killed_it_is_the_same
 from test_killed_together import in_the_middle, project, submitted, violations, worked
 from test_killer import rage
@@ -28,7 +31,6 @@ PART = float(os.environ.get("HOSTLER_DOSE", "1"))
 SEED = int(os.environ.get("HOSTLER_SEED", "11"))
 STORES = ("folder", "seaweed", "gcs", "azurite")
 TRAINED = ("loss", "lr", "epoch/best")  # metrics of the torch training
-pytestmark = pytest.mark.soak
 
 
 def part_of(whole: float, least: float) -> int:
@@ -50,6 +52,7 @@ def lease_of(url: str) -> float:
     return 8.0 if "://" in url else 3.0
 
 
+@pytest.mark.soak
 @pytest.mark.timeout(14400)
 @pytest.mark.parametrize("store", STORES)
 def test_ten_thousand_runs_survive_ten_minutes_of_kills(tmp_path: Path, store: str, url: str) -> None:
@@ -58,6 +61,7 @@ def test_ten_thousand_runs_survive_ten_minutes_of_kills(tmp_path: Path, store: s
     rage(url, tmp_path, runs=runs, workers=workers, seconds=seconds, seed=SEED, lease=lease_of(url))
 
 
+@pytest.mark.soak
 @pytest.mark.timeout(7200)
 @pytest.mark.parametrize("seed", range(5))
 def test_torch_training_by_hand_survives_twenty_kills_a_seed(tmp_path: Path, seed: int) -> None:
@@ -65,15 +69,27 @@ def test_torch_training_by_hand_survives_twenty_kills_a_seed(tmp_path: Path, see
     killed_it_is_the_same(tmp_path, "mlp", part_of(20, 2), seed=SEED + seed)
 
 
+@pytest.mark.soak
 @pytest.mark.timeout(7200)
 @pytest.mark.parametrize("store", STORES)
 def test_torch_training_of_a_worker_survives_a_hundred_kills(tmp_path: Path, store: str, url: str) -> None:
+    killed_at_work(tmp_path, url, kills=part_of(100, 2), seed=SEED)
+
+
+@pytest.mark.timeout(600)
+@pytest.mark.parametrize("store", ["folder"])
+def test_torch_training_of_a_worker_survives_two_kills(tmp_path: Path, store: str, url: str) -> None:
+    killed_at_work(tmp_path, url, kills=2, seed=repeatable())
+
+
+def killed_at_work(folder: Path, url: str, *, kills: int, seed: int) -> None:
+    """A worker's torch training whose process is killed, each time once it has saved since the last kill."""
     if find_spec("torch") is None:
         servers.missing("torch is not installed")
-    kills, chance = part_of(100, 2), random.Random(SEED)
+    chance = random.Random(seed)
     epochs = f"EPOCHS, SIZE, BATCH = {max(4, kills)}"
     script = SCRIPT.replace("sys.argv[1]", "'mlp'").replace("EPOCHS, SIZE, BATCH = 4", epochs)
-    with farm(url, tmp_path, {"OMP_NUM_THREADS": "1"}, lease=lease_of(url)) as made:
+    with farm(url, folder, {"OMP_NUM_THREADS": "1"}, lease=lease_of(url)) as made:
         (made.code / "train.py").write_text(script)
         command = (sys.executable, "train.py")
         calm = made.submit(Job(name="calm", command=command, **often()))  # type: ignore[arg-type]
@@ -93,7 +109,8 @@ def test_torch_training_of_a_worker_survives_a_hundred_kills(tmp_path: Path, sto
             made.finish(job, workers=1, seconds=1200)
         [row] = sweep_as_it_is(url, "calm", made.environ, metrics=TRAINED, judged="^$")
         history.expect({unhurt.run: row, key.run: row})
-        assert history.close([key.run], made.cache, tmp_path / "tmp") == []
+        assert history.close([key.run], made.cache, folder / "tmp") == []
+        assert outcome(made.store, key).state.attempts > kills, "it was over before it could be killed"
 
 
 def _newest(store: checkpoints.Store, run: str) -> int:
@@ -101,6 +118,7 @@ def _newest(store: checkpoints.Store, run: str) -> int:
     return max((place.attempt for place in checkpoints.committed(store, run)), default=0)
 
 
+@pytest.mark.soak
 @pytest.mark.timeout(7200)
 def test_group_of_thirty_two_in_one_process_survives_kills(tmp_path: Path) -> None:
     """The process and its worker are killed by turns, each time once all runs have saved since."""

@@ -14,6 +14,7 @@ from schedule import (
     BUCKET,
     FOLDER,
     KINDS,
+    ROOT,
     chosen,
     command,
     one_of_each,
@@ -116,12 +117,12 @@ def test_seed_asked_for_wins_and_is_shown(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.delenv("HOSTLER_SEED", raising=False)
-    assert repeatable(4) == 4
+    assert repeatable(4) == 4 and repeatable() == seed_of_commit(ROOT)
     monkeypatch.setenv("HOSTLER_SEED", "17")
     monkeypatch.setenv("PYTEST_CURRENT_TEST", "tests/a.py::test_a[b c] (call)")
-    assert repeatable(4) == 17
+    assert repeatable(4) == repeatable() == 17
     shown = capsys.readouterr().out.splitlines()
-    assert shown[1] == "again: HOSTLER_SEED=17 .venv/bin/python -m pytest 'tests/a.py::test_a[b c]'"
+    assert shown[2] == "again: HOSTLER_SEED=17 .venv/bin/python -m pytest 'tests/a.py::test_a[b c]'"
 
 
 def test_seed_of_a_shallow_clone_is_that_of_its_commit(tmp_path: Path) -> None:

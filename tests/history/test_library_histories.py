@@ -13,19 +13,18 @@ import pytest
 from killer import PARENT, RUN, SUPERVISOR, WORKER, Killer, farm, keys_of, often
 from library_training import SCRIPT, undisturbed_training
 from recorder import Recorder
-from schedule import repeatable, seed_of_commit
+from schedule import repeatable
 
 from hostler.records.checkpoint import checkpoints
 from hostler.spec.job import Job, Resources
 from script_world import Scripts, line_of
 
 PART = float(os.environ.get("HOSTLER_DOSE", "1"))
-ROOT = Path(__file__).parents[2]
 
 
 def killed_by_hand(folder: Path, store: str, *, kills: int, steps: int) -> None:
     """A person starts the script again and again; it is killed at random moments, and ends in the end."""
-    scripts, chance = Scripts(folder, store=store), random.Random(repeatable(seed_of_commit(ROOT)))
+    scripts, chance = Scripts(folder, store=store), random.Random(repeatable())
     scripts.write(SCRIPT)
     how, history = {"STEPS": str(steps), "PACE": "0.02"}, None
     for n in range(kills + 1):
@@ -65,7 +64,7 @@ def killed_gang(
         [key] = keys_of(job)
         made.words = ("--slots", "1")
         weights = {RUN: 0.4, WORKER: 0.3, SUPERVISOR: 0.15, PARENT: 0.15}
-        killer = Killer(made, repeatable(seed_of_commit(ROOT)), nodes, weights=weights, freezes=0.0)
+        killer = Killer(made, repeatable(), nodes, weights=weights, freezes=0.0)
         with made.record(job) as history:
             killer.strike(kills, every, lambda: bool(checkpoints.committed(made.store, key.run)))
             made.finish(job, workers=nodes, seconds=240 + steps * pace, meanwhile=killer.let_go_on)

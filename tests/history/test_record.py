@@ -106,10 +106,20 @@ def test_commit_is_known_where_its_history_is(tmp_path: Path) -> None:
 
 @pytest.mark.skipif(not record.has_history(), reason="no history of commits")
 def test_commits_that_mended_are_in_the_history() -> None:
-    text = "".join(one.found for one in Book(record.HERE / "doses.json", record.ROOT).rows())
-    mended = re.findall(r"`([0-9a-f]{7,40})`", text)
-    assert mended
-    assert [commit for commit in mended if not record.in_history(commit)] == []
+    texts = [one.found for one in Book(record.HERE / "doses.json", record.ROOT).rows() if one.found]
+    texts += found_lines((record.ROOT / record.PAGE).read_text())
+    mended = {text: re.findall(r"`([0-9a-f]{7,40})`", text) for text in texts}
+    assert [text for text, commits in mended.items() if not commits] == []
+    commits = {commit for named in mended.values() for commit in named}
+    assert [commit for commit in sorted(commits) if not record.in_history(commit)] == []
+
+
+def found_lines(page: str) -> list[str]:
+    """What the page says that was found, a text for each; a text may go on in the next lines."""
+    section = page.partition("## What it has found\n")[2].partition("\n## ")[0]
+    lines = re.split(r"(?m)^- ", section)[1:]
+    assert lines, "the page has no list of what was found"
+    return lines
 
 
 class Git:

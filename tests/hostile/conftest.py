@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import sys
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
@@ -10,6 +11,8 @@ import pytest
 from arena import Attack, Breach, Ground, VerbServer, ground
 from enemy import Deed, needed
 from honest_store import fill
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "history"))  # seeds
 
 
 @pytest.fixture(scope="session")

@@ -10,6 +10,7 @@ from arena import DELETING, READING, TAKING, WORKER, Attack
 from enemy import any_deed
 from hypothesis import HealthCheck, Phase, given, seed, settings
 from hypothesis import strategies as st
+from schedule import repeatable
 
 WORKING = 40.0  # seconds for a worker, which may wait for a lease
 
@@ -44,12 +45,12 @@ def _attack(
     *,
     examples: int,
     deeds: int,
-    number: int = 0,
+    number: int | None = None,
     shrinks: bool = False,
 ) -> None:
     """Several deeds at once, as a verb takes longer than a deed; a failure of the long dose is made small."""
 
-    @seed(number)
+    @seed(repeatable(number))
     @settings(
         max_examples=examples,
         deadline=None,

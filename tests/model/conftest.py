@@ -5,6 +5,7 @@ Files there never wait for a disk, where the machine has such a folder: thousand
 
 from __future__ import annotations
 
+import sys
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -16,6 +17,8 @@ from hostler.attempt.saver import Saver
 from hostler.worker.run import surroundings
 from hostler.worker.run.meter import Meter
 from hostler.worker.run.watch import Watchman
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "history"))  # seeds
 
 
 @pytest.fixture

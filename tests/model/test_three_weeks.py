@@ -18,17 +18,19 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+import checker
 import pytest
 import staged
+from schedule import repeatable
 from staged import LEASE, Clock, Happening, Killed, Script, Stage, StagedWorker
 from verdict import frame, restore
+from virtual_evidence import evidence
 
 from hostler.records.run import control, log
 from hostler.spec.states import DONE
 
 WEEKS = 3 * 7 * 24 * 3600.0
 HOWS = ("killed", "frozen", "unanswered", "unreached")
-SEED = int(os.environ.get("HOSTLER_SEED", "1"))
 
 
 @dataclass
@@ -101,6 +103,7 @@ class Career:
     life: tuple[int, int]  # requests after it has read the run's log, before which a worker goes
     now: float = 0.0
     told: list[str] = field(default_factory=list)  # how each was preempted
+    happened: list[dict[str, Any]] = field(default_factory=list)  # the same by the virtual clock, and entries
 
     def carry_out(self) -> list[str]:
         for _ in range(4 * self.preemptions + 20):
@@ -114,7 +117,16 @@ class Career:
         if len(self.told) < self.preemptions:
             self._disturb(worker)
         worker.work()
+        self._note_entries()
         self.now = max(self.now, worker.clock.now) + 2 * LEASE
+
+    def _note_entries(self) -> None:
+        """Entries of the run's log that have come since."""
+        seen = sum(event["what"] == "entry" for event in self.happened)
+        entries = control.entries_of(self.stage.store, self.stage.key)
+        for k, entry in enumerate(entries[seen:], start=seen + 1):
+            facts = {"k": k, "kind": entry["kind"], "token": entry["token"], "theirs": entry.get("at")}
+            self.happened.append({"what": "entry", "at": self.now, "run": self.stage.key.run, **facts})
 
     def _worker(self) -> StagedWorker:
         worker = self.stage.worker("w")
@@ -134,10 +146,12 @@ class Career:
         self.told.append(how)
 
         def dies() -> None:
+            self.happened.append({"what": "killed", "at": worker.clock.now, "how": how})
             worker.seat.dead = True
             raise Killed
 
         def sleeps() -> None:
+            self.happened.append({"what": "frozen", "at": worker.clock.now})
             self.now = worker.clock.now + 2 * LEASE
             worker.seat.before[request + self.rng.randint(3, 40)] = dies  # soon after it goes on
             self._one()
@@ -163,10 +177,24 @@ def judge(stage: Stage, weeks: Weeks) -> Iterator[str]:
         yield f"the weights are {state}, not those of the undisturbed script"
 
 
-def three_weeks(folder: Path, weeks: Weeks, preemptions: int, life: tuple[int, int]) -> None:
+def evidence_of(career: Career, place: Path) -> Path:
+    """As of a farm: the checker, which knows nothing of hostler, judges it once more."""
+    steps, key = career.weeks.steps, career.stage.key
+    state = json.dumps({"step": steps, "w": weights_of(steps)})
+    weights = {"weights.json": hashlib.sha256(state.encode()).hexdigest()}
+    curves = {"loss": [(step, 1 / step) for step in range(1, steps + 1)]}
+    row = {"state": DONE, "curves": curves, "weights": weights, "judged": "^weights.json$"}
+    return evidence(place, career.stage.store, [key], {key.run: row}, career.happened)
+
+
+def three_weeks(
+    folder: Path, weeks: Weeks, preemptions: int, life: tuple[int, int], seed: int | None = None
+) -> None:
     stage = Stage(folder)
-    told = Career(stage, weeks, preemptions, random.Random(SEED), life).carry_out()
+    career = Career(stage, weeks, preemptions, random.Random(repeatable(seed)), life)
+    told = career.carry_out()
     assert list(judge(stage, weeks)) == []
+    assert [str(violation) for violation in checker.check(evidence_of(career, folder / "evidence"))] == []
     entries = control.entries_of(stage.store, stage.key)
     attempts = sum(entry["kind"] == log.CLAIM for entry in entries)
     print(f"{len(told)} preemptions of {attempts} attempts, {dict(Counter(told))}")
@@ -183,7 +211,7 @@ def test_script_of_weeks_survives_a_few_preemptions(folder: Path) -> None:
 def test_script_of_weeks_survives_five_hundred_preemptions(folder: Path) -> None:
     part = float(os.environ.get("HOSTLER_DOSE", "1"))
     weeks = Weeks(steps=round(20_000 * part), save_every=2)
-    three_weeks(folder, weeks, preemptions=round(500 * part), life=(40, 400))
+    three_weeks(folder, weeks, preemptions=round(500 * part), life=(40, 400), seed=1)
 
 
 def test_judge_sees_other_weights_and_missing_steps(folder: Path) -> None:
@@ -191,3 +219,17 @@ def test_judge_sees_other_weights_and_missing_steps(folder: Path) -> None:
     Career(stage, weeks, 0, random.Random(1), (12, 120)).carry_out()
     assert list(judge(stage, weeks)) == []
     assert len(list(judge(stage, Weeks(steps=13, save_every=2)))) == 2
+
+
+def test_checker_sees_a_torn_history_of_weeks(folder: Path) -> None:
+    stage, weeks = Stage(folder), Weeks(steps=12, save_every=2)
+    career = Career(stage, weeks, 1, random.Random(1), (12, 40))
+    career.carry_out()
+    place = evidence_of(career, folder / "evidence")
+    assert checker.check(place) == []
+    history = place / "history.jsonl"
+    assert {"entry", "expected", "read", "left"} < {
+        json.loads(line)["what"] for line in history.read_text().splitlines()
+    }
+    next((place / "store").glob("runs/*/metrics/*")).unlink()
+    assert checker.check(place) != []

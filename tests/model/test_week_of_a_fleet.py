@@ -6,41 +6,22 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-import sys
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import checker
 import pytest
+from schedule import repeatable
 from test_three_weeks import Weeks
+from virtual_evidence import evidence
 from virtual_fleet import HOUR, Fleet, weights_of
 
-from hostler.records.run import control
-from hostler.records.series import metrics
-
-sys.path.insert(0, str(Path(__file__).parents[1] / "history"))
-
-import checker
-from schedule import repeatable, seed_of_commit
-
-ROOT = Path(__file__).parents[2]
 WEEK = 7 * 24 * HOUR
 
 
 def evidence_of(fleet: Fleet, place: Path) -> Path:
-    """The store as files, and a history of what was expected and what hostler's readers show."""
-    for entry in fleet.store.list(""):
-        path = place / "store" / entry.key
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(fleet.store.get(entry.key).data)
     expected = {key.run: wanted(fleet, n) for n, key in enumerate(fleet.keys)}
-    events = [
-        {"what": "expected", "runs": expected},
-        {"what": "read", "reader": "metrics", "when": "after", "runs": dict(shown(fleet))},
-        {"what": "left"},
-    ]
-    (place / "history.jsonl").write_text("".join(json.dumps(event) + "\n" for event in events))
-    return place
+    return evidence(place, fleet.store, fleet.keys, expected)
 
 
 def wanted(fleet: Fleet, run: int) -> dict[str, Any]:
@@ -51,19 +32,8 @@ def wanted(fleet: Fleet, run: int) -> dict[str, Any]:
     return {"state": "done", "curves": curves, "weights": weights, "judged": "^weights.json$"}
 
 
-def shown(fleet: Fleet) -> Iterator[tuple[str, dict[str, Any]]]:
-    for key in fleet.keys:
-        state = control.state_of(fleet.store, key)
-        curves: dict[str, list[tuple[int, float]]] = {}
-        for point in metrics.read(fleet.store, key.run, state.attempt):
-            for name, value in point.values.items():
-                if not name.startswith(checker.OWN):
-                    curves.setdefault(name, []).append((point.step, value))
-        yield key.run, {"state": state.state, "attempts": state.attempts, "curves": curves}
-
-
 def played(folder: Path, place: Path, **given: Any) -> Fleet:
-    fleet = Fleet(folder, seed=repeatable(seed_of_commit(ROOT)), **given)
+    fleet = Fleet(folder, seed=repeatable(), **given)
     fleet.play()
     print(f"{fleet.took / 24 / HOUR:.1f} days, {dict(fleet.seen)}")
     assert [str(violation) for violation in checker.check(evidence_of(fleet, place))] == []

@@ -404,7 +404,13 @@ _NESTED: dict[str, type] = {
 }
 
 
+# Fields that are shown, joined and compared as text wherever they are read.
+_TEXTS = ("name", "title", "style", "metric", "goal", "of", "distributed", "notes", "cwd", "method", "file")
+
+
 def _value(name: str, value: Any) -> Any:
+    if name in _TEXTS and not isinstance(value, (str, type(None))):
+        raise TypeError(f"{name}: {value!r}")
     if name in _NESTED:
         return _plain(_NESTED[name], value)
     if name == "rounds" and value != []:
@@ -420,12 +426,18 @@ def _value(name: str, value: Any) -> Any:
 
         return tracking.from_json(value)
     if name == "objectives":
-        return tuple(_plain(Objective, one) for one in value)
+        return tuple(_objective(one) for one in value)
     if name == "resume_else":
         return tuple(tuple(words) for words in value)
     if name == "data":
         return tuple(_plain(DataItem, {**item, "run": tuple(item.get("run", ()))}) for item in value)
     return tuple(value) if isinstance(value, list) else value
+
+
+def _objective(value: Mapping[str, Any]) -> Objective:
+    if not all(isinstance(value.get(name, ""), str) for name in ("name", "goal", "of")):
+        raise TypeError(f"objectives: {value!r}")
+    return Objective(**{k: value[k] for k in ("name", "goal", "of") if k in value})
 
 
 def _plain(kind: type, value: Mapping[str, Any]) -> Any:

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Mapping
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
-from hostler.errors import MissingError
+from hostler.errors import DamagedError, MissingError
 from hostler.records.run.state import RunState
 from hostler.records.sweep import sweeps
-from hostler.spec.job import Job, Source
+from hostler.spec.job import Job, Objective, Source, to_json
 from hostler.store import Store
 
 JOB = Job(name="s", command=("python", "train.py"), runs=({"lr": 0.1}, {"lr": 0.2}), tags=("base",))
@@ -107,3 +109,15 @@ def test_a_reopen_may_bring_other_code() -> None:
     )
     newer = {"snapshot": "new", "commit": None, "": 1, "of a newer hostler": "x", "ref": ["no text"]}
     assert sweeps.with_source(job, RunState(claim={"source": newer})).source == Source(snapshot="new")
+
+
+@pytest.mark.parametrize(
+    "odd",
+    [{"metric": 5.3e16}, {"goal": ["max"]}, {"title": 7}, {"objectives": [{"name": 1.5, "goal": "max"}]}],
+)
+def test_spec_whose_text_is_something_else_is_damaged(odd: Mapping[str, Any]) -> None:
+    """Whoever shows it would join it to other texts."""
+    record = to_json(Job(name="grid", command=("true",), metric="loss", objectives=(Objective("loss"),)))
+    assert sweeps.job_of(record, "spec").objectives == (Objective("loss"),)
+    with pytest.raises(DamagedError, match="spec is not what hostler writes there"):
+        sweeps.job_of({**record, **odd}, "spec")

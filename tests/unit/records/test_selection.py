@@ -189,7 +189,7 @@ def test_fresh_start_leaves_old_checkpoints_to_their_steps(store: Store, tmp_pat
             selection.choose(store, key, word)
 
 
-def test_name_with_a_step_is_split_unless_it_is_a_name(store: Store) -> None:
+def test_name_with_step_is_split_unless_it_is_a_name(store: Store) -> None:
     submit(store)
     assert resolve.with_step(store, "s@150000") == ("s", 150_000)
     assert resolve.with_step(store, "s/0@best") == ("s/0", "best")

@@ -8,7 +8,9 @@ from typing import Any
 
 import pytest
 
-from hostler.errors import MissingError, UsageError
+from hostler.errors import DamagedError, MissingError, UsageError
+from hostler.records import layout
+from hostler.records.body import encode
 from hostler.records.checkpoint import checkpoints, selection
 from hostler.records.checkpoint.checkpoints import Checkpoint, Place
 from hostler.records.run import control, resolve
@@ -158,6 +160,18 @@ def test_step_that_is_not_kept_names_those_that_are(store: Store, tmp_path: Path
     with pytest.raises(MissingError, match="s: step 25 is not kept; kept steps: 10, 20, 30") as error:
         selection.choose(store, key, 25)
     assert error.value.hint == "use s@30" and "\n" not in error.value.message
+
+
+def test_last_that_cannot_be_read_is_refused_and_named(store: Store, tmp_path: Path) -> None:
+    key = trained(store, tmp_path, 0.5, 0.9)
+    newest = checkpoints.committed(store, key.run)[0]
+    commit = layout.commit(key.run, newest.attempt, newest.step)
+    rows = [{"name": "w", "n": 0, "parts": 10**12, "size": 1, "sha256": "0"}]
+    store.put(commit, encode({"files": rows}))
+    with pytest.raises(DamagedError, match=f"s@last cannot be restored: {commit}") as error:
+        selection.choose(store, key, "last")
+    assert error.value.hint == "kept steps: 10"
+    assert selection.choose(store, key, 10).step == selection.choose(store, key, "best").step == 10
 
 
 def test_best_without_a_kept_checkpoint_says_what_to_do(store: Store, tmp_path: Path) -> None:

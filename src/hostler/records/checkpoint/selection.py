@@ -94,7 +94,7 @@ def choose(store: Store, key: RunKey, step: Step) -> KeptCheckpoint:
     )
     if damaged and not (kept_checkpoints and (step != AT_LAST or _is_newest(store, kept_checkpoints[0]))):
         hint = f"kept steps: {_steps(every)}" if every else ""
-        raise DamagedError(f"{name}@{step} cannot be had: {damaged[0]}", hint)
+        raise DamagedError(f"{name}@{step} cannot be restored: {damaged[0]}", hint)
     if step == AT_BEST:
         return _best(store, name, job, current)
     if not kept_checkpoints:

@@ -34,9 +34,7 @@ def release(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
     return _built(tmp_path_factory.mktemp("release"))
 
 
-def test_release_is_the_same_to_the_byte_wherever_it_is_built(
-    release: tuple[Path, Path], tmp_path: Path
-) -> None:
+def test_release_is_the_same_bytes_wherever_it_is_built(release: tuple[Path, Path], tmp_path: Path) -> None:
     first = release
     with tarfile.open(first[1]) as archive:
         archive.extractall(tmp_path / "copy", filter="data")

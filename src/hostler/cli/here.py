@@ -9,7 +9,7 @@ from pathlib import Path
 import click
 
 from hostler import env
-from hostler.errors import MissingError
+from hostler.errors import DamagedError, MissingError, NewerFormatError
 from hostler.records.packs import packed_store
 from hostler.spec.project import Project, default_project, find_project
 from hostler.store import Store
@@ -71,16 +71,30 @@ def _check_there(store: Store) -> None:
         )
 
 
-def named_or_newest(store: Store, names: Sequence[str], *, swept: bool = False) -> tuple[str, ...]:
+def named_or_newest(
+    store: Store, names: Sequence[str], *, swept: bool = False, or_before: bool = False
+) -> tuple[str, ...]:
     """The names a person typed; without any, the newest sweep, which standard error names. `swept`: of a
-    sweep file, rather than a single run."""
+    sweep file, rather than a single run. `or_before`: if that cannot be read, say so and take the one before
+    it; else it is an error, for verbs that change or wait for what they are given."""
     if names:
         return tuple(names)
     from hostler.records.run import resolve
 
-    newest = resolve.newest(store, swept=swept) or resolve.newest(store)
+    left_out: list[str] = []
+    say = left_out.append if or_before else None
+    try:
+        newest = resolve.newest(store, swept=swept, say=say) or resolve.newest(store, say=say)
+    except (DamagedError, NewerFormatError) as error:
+        verb = click.get_current_context().info_name
+        hint = f"{error.hint}; name the sweep you mean: hostler {verb} SWEEP"
+        raise type(error)(f"the newest sweep cannot be read: {error.message}", hint) from None
+    for line in dict.fromkeys(left_out):
+        click.echo(f"hostler: {line}", err=True)
     if newest is None:
         what, start = ("sweeps", "hostler sweep sweep.yaml") if swept else ("runs", "hostler run train.py")
-        raise MissingError(f"no {what} yet in {store.url}", hint=f"{start} starts one")
-    click.echo(f"hostler: the newest sweep is {newest}", err=True)
+        there = f"no sweep can be read in {store.url}" if left_out else f"no {what} yet in {store.url}"
+        raise MissingError(there, hint=f"{start} starts one")
+    others = " that can be read" if left_out else ""
+    click.echo(f"hostler: the newest sweep{others} is {newest}", err=True)
     return (newest,)

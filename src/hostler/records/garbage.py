@@ -20,7 +20,7 @@ import re
 import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 
-from hostler.errors import HostlerError
+from hostler.errors import DamagedError, HostlerError
 from hostler.frozen import dataclass
 from hostler.records import layout, rows
 from hostler.records.checkpoint import archive, checkpoints
@@ -82,12 +82,22 @@ class Waste:
         )
 
 
-def find(store: Store, now: float, states: Collection[str] = OVER, *, grace: float) -> Waste:
+def find(
+    store: Store,
+    now: float,
+    states: Collection[str] = OVER,
+    *,
+    grace: float,
+    say: Callable[[str], None] | None = None,
+) -> Waste:
     """`now` by the store's clock; `states`: of runs whose checkpoints may go; `grace`: seconds for which
-    nothing goes."""
-    jobs = _jobs(store)
-    found = rows.rows(store, jobs, trash=True, touched=True)
-    needed = _needed(store, jobs, found, states)
+    nothing goes. What cannot be read may need anything, so it is an error. With `say` it is said and left
+    out: its own checkpoints stay, and all blobs do."""
+    damaged: list[str] = []
+    tell = say and _both(damaged.append, say)
+    jobs = _jobs(store, tell)
+    found = rows.rows(store, jobs, trash=True, touched=True, say=tell)
+    needed = _needed(store, jobs, found, states, tell)
     kept: dict[str, int] = {}
     saved = []
     for row in found:
@@ -101,8 +111,16 @@ def find(store: Store, now: float, states: Collection[str] = OVER, *, grace: flo
             kept[why] = kept.get(why, 0) + 1
         else:
             saved.append(RunCheckpoints(row, tuple(e.key for e in listed), sum(e.size for e in listed)))
-    blobs = (*_blobs(store, jobs, found, now, grace), *_halves(store, now, grace))
+    blobs = () if damaged else (*_blobs(store, jobs, found, now, grace), *_halves(store, now, grace))
     return Waste(tuple(saved), blobs, kept)
+
+
+def _both(first: Callable[[str], None], second: Callable[[str], None]) -> Callable[[str], None]:
+    def tell(line: str) -> None:
+        first(line)
+        second(line)
+
+    return tell
 
 
 def remove(
@@ -128,10 +146,10 @@ def remove(
     return spared
 
 
-def taken(store: Store) -> dict[str, str]:
-    """run → sweep that is not over and takes something from it, or may."""
-    jobs = _jobs(store)
-    return dict(_taken(store, jobs, rows.rows(store, jobs, trash=True, touched=True)))
+def taken(store: Store, say: Callable[[str], None] | None = None) -> dict[str, str]:
+    """run → sweep that is not over and takes something from it, or may. `say`: as of `find`."""
+    jobs = _jobs(store, say)
+    return dict(_taken(store, jobs, rows.rows(store, jobs, trash=True, touched=True, say=say), say))
 
 
 class _Decided:
@@ -173,8 +191,17 @@ class _Decided:
         return self._heads[row.sweep].get(row.id, 0)
 
 
-def _jobs(store: Store) -> dict[str, Job]:
-    return {name: sweeps.load(store, name) for name in sweeps.names(store) if sweeps.is_there(store, name)}
+def _jobs(store: Store, say: Callable[[str], None] | None) -> dict[str, Job]:
+    jobs = {}
+    for name in sweeps.names(store):
+        if sweeps.is_there(store, name):
+            try:
+                jobs[name] = sweeps.load(store, name)
+            except DamagedError as error:
+                if say is None:
+                    raise
+                say(f"{name} is left out: {error}")
+    return jobs
 
 
 def _is_young(entries: Iterable[Entry], now: float, grace: float) -> bool:
@@ -182,7 +209,11 @@ def _is_young(entries: Iterable[Entry], now: float, grace: float) -> bool:
 
 
 def _needed(
-    store: Store, jobs: Mapping[str, Job], found: Iterable[Row], states: Collection[str]
+    store: Store,
+    jobs: Mapping[str, Job],
+    found: Iterable[Row],
+    states: Collection[str],
+    say: Callable[[str], None] | None,
 ) -> dict[str, str]:
     """run → why its checkpoints stay."""
     terms = archive.terms(store)
@@ -196,10 +227,12 @@ def _needed(
         needed |= {row.id: "best of its sweep" for _, row in best}
     if terms:
         needed |= {entry.run: "in the archive" for entry in archive.entries(store, terms)}
-    return {**needed, **{run: "taken by others" for run, _ in _taken(store, jobs, found)}}
+    return {**needed, **{run: "taken by others" for run, _ in _taken(store, jobs, found, say)}}
 
 
-def _taken(store: Store, jobs: Mapping[str, Job], found: Iterable[Row]) -> Iterator[tuple[str, str]]:
+def _taken(
+    store: Store, jobs: Mapping[str, Job], found: Iterable[Row], say: Callable[[str], None] | None
+) -> Iterator[tuple[str, str]]:
     """Runs from which those that are not over take something, or may, and the sweep that does."""
     waiting = {row.sweep for row in found if row.state not in ENDED}
     waiting |= {name for name, job in jobs.items() if job.count > sum(row.sweep == name for row in found)}
@@ -210,13 +243,18 @@ def _taken(store: Store, jobs: Mapping[str, Job], found: Iterable[Row]) -> Itera
             yield from ((row.id, name) for row in found if all_input.best_of and row.sweep.startswith(wanted))
     for row in found:
         if row.state not in ENDED:
-            yield from ((run, row.sweep) for run in _pinned(store, row.id))
+            yield from ((run, row.sweep) for run in _pinned(store, row.id, say))
 
 
-def _pinned(store: Store, run: str) -> list[str]:
+def _pinned(store: Store, run: str, say: Callable[[str], None] | None) -> list[str]:
     try:
         return [str(record["run"]) for record in upstream.noted(store, run).values()]
     except NotFound:
+        return []
+    except DamagedError as error:
+        if say is None:
+            raise
+        say(str(error))
         return []
 
 

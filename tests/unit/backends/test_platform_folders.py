@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -14,7 +15,11 @@ from tests.platform_names import complaints
 import hostler
 
 SOURCE = Path(hostler.__file__).parent
+ROOT = Path(__file__).parents[3]
 GONE = "kubernetes"
+SHORT = ["test_slurm_fates.py", "test_slurm_host.py", "test_over.py"]  # tests of others that take a moment
+ALIKE = [f"test_{GONE}_", "test_answer_form", "test_platform_folders"]  # tests of the one that is gone, too
+LINT = "from importlinter.cli import lint_imports_command; lint_imports_command()"
 IMPORT_ALL = """
 import importlib, pkgutil, sys
 import hostler
@@ -44,9 +49,10 @@ def without(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def run(root: Path, *words: str, cwd: Path) -> subprocess.CompletedProcess[str]:
-    variables = {**os.environ, "PYTHONPATH": str(root), "HOSTLER_CACHE": str(cwd / ".cache")}
+    known = {name: value for name, value in os.environ.items() if not name.startswith("PYTEST_")}
+    variables = {**known, "PYTHONPATH": str(root), "HOSTLER_CACHE": str(cwd / ".cache")}
     return subprocess.run(
-        [sys.executable, *words], cwd=cwd, env=variables, capture_output=True, text=True, timeout=120
+        [sys.executable, *words], cwd=cwd, env=variables, capture_output=True, text=True, timeout=1200
     )
 
 
@@ -94,3 +100,31 @@ def test_without_one_platform_runs_are_planned_and_carried_out(without: Path, tm
     (tmp_path / "hostler.yaml").write_text(f"fleets: {{pods: {{backend: {GONE}}}}}\n")
     refused = run(without, "-m", "hostler", "plan", "grid.yaml", cwd=tmp_path)
     assert refused.returncode == 2 and f"'{GONE}' is not a backend" in refused.stderr
+
+
+def test_without_one_platform_imports_are_as_lint_wants_them(without: Path, tmp_path: Path) -> None:
+    settings = ["--config", str(ROOT / "pyproject.toml"), "--no-cache"]
+    linted = run(without, "-c", LINT, *settings, cwd=tmp_path)
+    assert linted.returncode == 0 and " 0 broken" in linted.stdout, linted.stdout + linted.stderr
+    helped = run(without, str(ROOT / "tests" / "help_imports.py"), str(without / "hostler"), cwd=tmp_path)
+    assert helped.returncode == 0, helped.stdout + helped.stderr
+
+
+def test_without_one_platform_tests_of_others_pass(without: Path, tmp_path: Path) -> None:
+    pass_without(without, SHORT, tmp_path)
+
+
+@pytest.mark.soak
+def test_without_one_platform_tests_of_every_other_pass(without: Path, tmp_path: Path) -> None:
+    files = [path.name for path in Path(__file__).parent.glob("test_*.py")]
+    pass_without(without, [name for name in files if not name.startswith(tuple(ALIKE))], tmp_path)
+
+
+def pass_without(without: Path, files: list[str], cwd: Path) -> None:
+    """Its own test beside them is the proof that hostler without it is tested: that cannot be imported."""
+    own = f"test_{GONE}_host.py"
+    paths = [str(Path(__file__).parent / name) for name in [*files, own]]
+    done = run(without, "-m", "pytest", "--continue-on-collection-errors", *paths, cwd=cwd)
+    assert f"No module named 'hostler.backends.{GONE}'" in done.stdout, done.stdout + done.stderr
+    [counts] = re.findall(r"^(?:\d+ \w+, )*(\d+ passed.*?) in ", done.stdout, re.MULTILINE)
+    assert re.fullmatch(r"\d+ passed(, \d+ (skipped|deselected|warnings?))*, 1 error", counts), done.stdout

@@ -81,20 +81,23 @@ def test_gc_leaves_checkpoint_named_during_question(world: World) -> None:
     assert [has_checkpoint(world.store, f"old/{n}") for n in range(3)] == [True, True, False]
 
 
-def test_gc_leaves_code_reused_during_question(world: World) -> None:
-    """The code of a deleted sweep is old; the same code is submitted again while gc asks."""
+def test_gc_leaves_code_and_data_reused_during_question(world: World) -> None:
+    """Code and data of a deleted sweep are old; the same are submitted again while gc asks."""
+    world.write("hostler.yaml", "data: {words: words.txt}\n")
+    world.write("words.txt", "one two\n")
     swept(world)
     world.ok("rm", "-y", "old")
     world.ok("rm", "--empty", "-y")
     days_ago = time.time() - 3 * 86400
-    blobs = [path for name in ("code", "library") for path in (world.folder / ".hostler" / name).iterdir()]
+    folders = [world.folder / ".hostler" / name for name in ("code", "library", "data")]
+    blobs = [path for folder in folders for path in folder.iterdir()]
     for path in blobs:
         os.utime(path, (days_ago, days_ago))
     asked = Asked(world, "gc")
-    assert b"nothing names: 2" in asked.question
+    assert b"nothing names: 3" in asked.question
     world.ok("sweep", "-y", "old.yaml")
     code, said = asked.answer("y\n")
-    assert code == 0 and "needed by now" in said and "code/" in said
+    assert code == 0 and "needed by now" in said and "code/" in said and "data/" in said
     assert all(path.exists() and path.stat().st_mtime > days_ago + 86400 for path in blobs)
     world.ok("wait", "old")
 

@@ -25,6 +25,7 @@ from hostler.records.run import control
 from hostler.records.run.log import RunKey
 from hostler.records.series.points import Point
 from hostler.records.sweep import sweeps
+from pseudo_terminal import on_terminal
 from seen_world import HOSTILE, Seen, gallery
 
 
@@ -144,6 +145,27 @@ def test_token_is_in_private_files_until_the_end(seen: Seen, tmp_path: Path) -> 
         web.process.terminate()
         web.process.wait(60)
         assert list(folder.iterdir()) == []
+
+
+BROWSER = """#!/bin/sh
+printf '%s\\n' "$@" > "$OPENED/words"
+cp "${1#file://}" "$OPENED/page"
+kill -TERM $PPID
+"""
+
+
+def test_browser_is_given_a_file_and_never_the_token(seen: Seen, tmp_path: Path) -> None:
+    program = tmp_path / "browser"
+    program.write_text(BROWSER)
+    program.chmod(0o755)
+    variables = {"PYTHONPATH": str(SOURCE), "XDG_STATE_HOME": str(tmp_path), "OPENED": str(tmp_path)}
+    command = [sys.executable, "-m", "hostler", "ui", "--store", seen.url, "--port", "0"]
+    _, text = on_terminal(command, env={**os.environ, **variables, "BROWSER": str(program)})
+    address = next(word for word in text.split() if "#token=" in word)
+    [word] = (tmp_path / "words").read_text().splitlines()
+    assert word.startswith((tmp_path / "hostler" / "ui").as_uri())
+    assert address.partition("#token=")[2] not in word
+    assert f"url={address}" in (tmp_path / "page").read_text()
 
 
 def test_token_folder_open_to_others_is_refused(seen: Seen, tmp_path: Path) -> None:

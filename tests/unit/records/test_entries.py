@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -14,6 +15,7 @@ from hostler.records.run.state import fold
 from hostler.spec.states import ALL, ENDED
 
 KINDS = {"CLAIM", "RELEASE", "STOP_REQUEST", "END", "REOPEN"}
+READERS = {"records/series/segments.py"}  # makes the ends of a segment's rows again, for readers
 
 
 def test_claim_names_session_and_lost_attempt() -> None:
@@ -53,18 +55,54 @@ def test_copied_end_names_its_original_and_no_attempt() -> None:
     }
 
 
-def makers(path: Path) -> bool:
-    """Whether a module writes a dict whose `kind` is one of the log's."""
-    for node in ast.walk(ast.parse(path.read_text())):
+def makers(text: str) -> bool:
+    """Whether code makes a table whose `kind` is one of the log's, in any form."""
+    return any(map(_is_kind, _kinds(ast.parse(text))))
+
+
+def _kinds(tree: ast.AST) -> Iterator[ast.expr]:
+    """Values that become the `kind` of something."""
+    for node in ast.walk(tree):
         if isinstance(node, ast.Dict):
-            for key, value in zip(node.keys, node.values, strict=True):
-                named = isinstance(key, ast.Constant) and key.value == "kind"
-                if named and isinstance(value, ast.Attribute) and value.attr in KINDS:
-                    return True
-    return False
+            pairs = zip(node.keys, node.values, strict=True)
+            yield from (value for key, value in pairs if _is_text(key, {"kind"}))
+        elif isinstance(node, ast.Call) and _last_name(node.func) in ("dict", "update"):
+            yield from (word.value for word in node.keywords if word.arg == "kind")
+        elif isinstance(node, ast.Assign):
+            targets = [target for target in node.targets if isinstance(target, ast.Subscript)]
+            yield from (node.value for target in targets if _is_text(target.slice, {"kind"}))
+
+
+def _is_kind(value: ast.expr) -> bool:
+    return _last_name(value) in KINDS or _is_text(value, {getattr(log, name) for name in KINDS})
+
+
+def _is_text(node: ast.expr | None, texts: set[str]) -> bool:
+    return isinstance(node, ast.Constant) and node.value in texts
+
+
+def _last_name(node: ast.expr) -> str:
+    return node.attr if isinstance(node, ast.Attribute) else node.id if isinstance(node, ast.Name) else ""
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "{'kind': log.CLAIM}",
+        "{'kind': CLAIM, 'at': 1}",
+        "{**facts, 'kind': 'stop-request'}",
+        "dict(facts, kind='end')",
+        "dict(kind=log.END)",
+        "entry.update(kind='reopen')",
+        "entry['kind'] = 'release'",
+    ],
+)
+def test_every_form_of_making_an_entry_is_seen(text: str) -> None:
+    assert makers(text)
+    assert not makers(text.replace("kind", "sort"))
 
 
 def test_no_other_module_makes_entries() -> None:
-    assert all(hasattr(log, kind) for kind in KINDS)
     source = Path(hostler.__file__).parent
-    assert [p.name for p in source.rglob("*.py") if makers(p)] == ["entries.py"]
+    found = {p.relative_to(source).as_posix() for p in source.rglob("*.py") if makers(p.read_text())}
+    assert found == {"records/run/entries.py", *READERS}

@@ -226,3 +226,22 @@ def test_damaged_record_of_inputs_is_named_and_nothing_goes(
     with pytest.raises(DamagedError, match=layout.inputs(runs[2])):
         find(store, LATER)
     assert all(has_checkpoint(store, one) for one in runs)
+
+
+def test_damage_that_is_left_out_keeps_its_own(store: Store, tmp_path: Path) -> None:
+    job = submit(store, "s", 4)
+    runs = [run(store, job, n, tmp_path, "done", float(n)) for n in range(4)]
+    end, spec = layout.log_entry("s", runs[0], 2), layout.spec("t", 1)
+    store.put(f"code/{OLD}", b"named by t, for all that is known")
+    assert [blob.prefix for blob in find(store, LATER).blobs] == [f"code/{OLD}"]
+    submit(store, "t", 1)
+    store.put(spec, b"[")
+    said: list[str] = []
+    found = garbage.find(store, LATER, grace=DAY, say=said.append)
+    assert [one.row.id for one in found.saved] == runs[:3] and not found.blobs
+    store.put(end, b"[")
+    found = garbage.find(store, LATER, grace=DAY, say=said.append)
+    assert [one.row.id for one in found.saved] == runs[1:3] and not found.blobs
+    assert all(any(key in line for line in said) for key in (spec, end))
+    with pytest.raises(DamagedError):
+        find(store, LATER)

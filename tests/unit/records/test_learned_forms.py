@@ -25,7 +25,7 @@ def test_forms_of_other_code_or_version_are_passed_over() -> None:
     assert learned_forms.read(store, "s", "new") == {}
 
 
-def test_the_first_form_of_a_key_holds_and_is_tried_once() -> None:
+def test_first_form_of_a_key_holds_and_is_tried_once() -> None:
     store = MemoryStore()
     assert learned_forms.learn(store, "s", "c", {"amp": BARE}, ())
     assert learned_forms.learn(store, "s", "c", {"amp": VALUE}, ())  # a run that began before: goes by it

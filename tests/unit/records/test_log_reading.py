@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from hostler.records import layout
 from hostler.records.series.logs import LogReader, LogWriter
 from hostler.store.memory import MemoryStore
 
@@ -47,3 +48,15 @@ def test_what_earlier_attempts_printed_can_be_left_out() -> None:
         LogWriter(store, "0000000-s-abc", attempt).write(text)
     pieces = LogReader(store, "0000000-s-abc", later_than=3).read()
     assert [(piece.attempt, piece.data) for piece in pieces] == [(4, b"four")]
+
+
+def test_stray_name_is_said_and_later_pieces_are_read() -> None:
+    store, said = MemoryStore(), list[str]()
+    printed(store)
+    stray = f"{layout.logs('r')}notes.txt"
+    store.put(stray, b"not of the run\n")
+    reader = LogReader(store, "r", say=said.append)
+    assert texts(reader)[-1] == "3.9"
+    LogWriter(store, "r", 5).write(b"more\n")
+    assert texts(reader) == ["more"]
+    assert said and all(line.startswith(f"{stray} is left out") for line in said)

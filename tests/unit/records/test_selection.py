@@ -8,7 +8,9 @@ from typing import Any
 
 import pytest
 
-from hostler.errors import MissingError, UsageError
+from hostler.errors import DamagedError, MissingError, UsageError
+from hostler.records import layout
+from hostler.records.body import encode
 from hostler.records.checkpoint import checkpoints, selection
 from hostler.records.checkpoint.checkpoints import Checkpoint, Place
 from hostler.records.run import control, resolve
@@ -160,6 +162,18 @@ def test_step_that_is_not_kept_names_those_that_are(store: Store, tmp_path: Path
     assert error.value.hint == "use s@30" and "\n" not in error.value.message
 
 
+def test_last_that_cannot_be_read_is_refused_and_named(store: Store, tmp_path: Path) -> None:
+    key = trained(store, tmp_path, 0.5, 0.9)
+    newest = checkpoints.committed(store, key.run)[0]
+    commit = layout.commit(key.run, newest.attempt, newest.step)
+    rows = [{"name": "w", "n": 0, "parts": 10**12, "size": 1, "sha256": "0"}]
+    store.put(commit, encode({"files": rows}))
+    with pytest.raises(DamagedError, match=f"s@last cannot be restored: {commit}") as error:
+        selection.choose(store, key, "last")
+    assert error.value.hint == "kept steps: 10"
+    assert selection.choose(store, key, 10).step == selection.choose(store, key, "best").step == 10
+
+
 def test_best_without_a_kept_checkpoint_says_what_to_do(store: Store, tmp_path: Path) -> None:
     key = submit(store)
     with pytest.raises(MissingError, match="s: no checkpoint is kept, so there is no s@best") as error:
@@ -189,7 +203,7 @@ def test_fresh_start_leaves_old_checkpoints_to_their_steps(store: Store, tmp_pat
             selection.choose(store, key, word)
 
 
-def test_name_with_a_step_is_split_unless_it_is_a_name(store: Store) -> None:
+def test_name_with_step_is_split_unless_it_is_a_name(store: Store) -> None:
     submit(store)
     assert resolve.with_step(store, "s@150000") == ("s", 150_000)
     assert resolve.with_step(store, "s/0@best") == ("s/0", "best")

@@ -72,7 +72,7 @@ def test_patience_that_was_not_used_up_is_not_told(handed: Any, start: Any) -> N
     assert not handed.folder.early.exists()
 
 
-def test_early_stopping_of_one_run_is_not_that_of_the_next(handed: Any, start: Any) -> None:
+def test_early_stopping_is_not_carried_over_to_the_next_run(handed: Any, start: Any) -> None:
     stopping = EarlyStopping("max", patience=1)
     assert not stopping.stop(1.0) and stopping.stop(1.0)
     start().finish()

@@ -41,7 +41,7 @@ def test_mean_counts_where_it_is_of_as_many_values() -> None:
     assert judged("mean:3", means=means) == (0.7, 50, "last")
 
 
-def test_end_of_an_older_hostler_is_ranked_by_its_last_value() -> None:
+def test_end_of_older_hostler_is_ranked_by_its_last_value() -> None:
     old = {"metrics": {"acc": {"last": 0.7, "step": 50, "max": 0.9, "min": 0.1}}}
     assert judge(old, Objective("acc")) == (0.7, 50, "last")
     assert judge(old, Objective("acc", of="best")) == (0.9, None, "best")

@@ -229,7 +229,7 @@ def test_folders_nested_without_end_are_passed_over(nested: Path) -> None:
     assert [row.key for row in store.list("", deep=False)] == ["z"]
 
 
-def test_object_that_is_there_gets_a_second_name_without_a_write(tmp_path: Path) -> None:
+def test_existing_object_gets_a_second_name_without_a_write(tmp_path: Path) -> None:
     store, data = FolderStore(tmp_path), b"end"
     store.put("sweeps/s/log/a.json", data)
     put_again(store, data, "sweeps/s/ends/a.json", "sweeps/s/log/a.json")

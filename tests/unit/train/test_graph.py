@@ -228,7 +228,7 @@ class Recorded:
     """In the place of a CUDA graph."""
 
 
-def test_recordings_share_a_pool_as_long_as_one_of_them_lives(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_recordings_share_a_pool_while_one_of_them_lives(monkeypatch: pytest.MonkeyPatch) -> None:
     handles = iter(range(9))
     monkeypatch.setattr(torch.cuda, "graph_pool_handle", lambda: next(handles))
     monkeypatch.setattr(recording, "_pools", {})

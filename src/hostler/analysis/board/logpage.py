@@ -7,6 +7,7 @@ from collections import deque
 from typing import Any
 
 from hostler.records import layout
+from hostler.records.series.logs import fragments
 from hostler.store import NotFound, Store
 
 TAIL = 400_000  # bytes shown at first
@@ -17,7 +18,7 @@ FOUND = 500  # lines a search answers with
 
 def tail(store: Store, run: str) -> dict[str, Any]:
     """The end of the log, and the place to go on from."""
-    keys = [(entry.key, entry.size) for entry in store.list(layout.logs(run))]
+    keys = [(entry.key, entry.size) for entry in fragments(store, layout.logs(run))]
     first, size = len(keys), 0
     while first and size < TAIL:
         first -= 1
@@ -33,7 +34,7 @@ def since(store: Store, run: str, after: str) -> dict[str, Any]:
     prefix = layout.logs(run)
     place, begun = _place(after) if after.startswith(prefix) else ("", b"")
     pieces = [begun]
-    for entry in store.list(prefix, place):
+    for entry in fragments(store, prefix, place):
         pieces.append(_get(store, entry.key))
         place = entry.key
         if sum(map(len, pieces)) > PIECE:
@@ -46,7 +47,7 @@ def search(store: Store, run: str, word: str) -> dict[str, Any]:
     """Lines of the whole log that hold a word, in any case, with their numbers."""
     wanted, number, count, rest = word.casefold(), 0, 0, b""
     found: deque[dict[str, Any]] = deque(maxlen=FOUND)
-    for entry in store.list(layout.logs(run)):
+    for entry in fragments(store, layout.logs(run)):
         *lines, rest = (rest + _get(store, entry.key)).split(b"\n")
         for line in lines:
             number += 1

@@ -52,7 +52,7 @@ def command(
     if trend:
         _print_trend(store, terms, as_json)
     else:
-        _print(archive.kept(archive.entries(store, terms), terms), terms, as_json)
+        _print(archive.kept(archive.entries(store, terms, _say), terms), terms, as_json)
     return 0
 
 
@@ -197,7 +197,7 @@ def _is_meant(one: ArchivedRun, words: str) -> bool:
 
 
 def _pull(store: Store, terms: ArchiveTerms, run: str, target: str | None) -> int:
-    runs = [entry for entry in archive.entries(store, terms) if _is_meant(entry, run)]
+    runs = [entry for entry in archive.entries(store, terms, _say) if _is_meant(entry, run)]
     if not runs:
         raise MissingError(f"{run} is not in the archive", hint="hostler archive lists what is")
     archived_runs = archive.ranked(runs, terms)[:1] or runs[:1]

@@ -11,6 +11,7 @@ from hostler import settings
 from hostler.cli import here
 from hostler.cli.terminal import output
 from hostler.cli.terminal.ask import ask
+from hostler.errors import DamagedError
 from hostler.records import garbage
 from hostler.records.garbage import OVER, Waste
 from hostler.records.rows import FEW
@@ -23,15 +24,25 @@ from hostler.store import Store
 LINES = 20
 
 
-def command(states: tuple[str, ...], dry: bool, yes: bool, store_url: str | None, as_json: bool) -> int:
+def command(
+    states: tuple[str, ...],
+    dry: bool,
+    skip_damaged: bool,
+    yes: bool,
+    store_url: str | None,
+    as_json: bool,
+) -> int:
     """Remove checkpoints, code and data that nothing needs, after showing them."""
     store = here.open_here(store_url)
-    grace = settings.timing().gc_grace
+    grace, say = settings.timing().gc_grace, output.saying()
 
     def look() -> Waste:
-        return garbage.find(store, _now(store), {*OVER, *states}, grace=grace)
+        return garbage.find(
+            store, _now(store), {*OVER, *states}, grace=grace, say=say if skip_damaged else None
+        )
 
-    waste = look()
+    with output.refusing_damage("" if skip_damaged else "hostler gc --skip-damaged"):
+        waste = look()
     if as_json:
         output.print_json(_json(waste))
     else:
@@ -43,7 +54,7 @@ def command(states: tuple[str, ...], dry: bool, yes: bool, store_url: str | None
         return 1
     if waste.saved or waste.blobs:
         output.say_spared(garbage.remove(store, waste, look))
-    _pack(store)
+    _pack(store, say)
     return 0
 
 
@@ -83,7 +94,10 @@ def _json(found: Waste) -> dict[str, object]:
     }
 
 
-def _pack(store: Store) -> None:
+def _pack(store: Store, say: output.Say) -> None:
     for name in sweeps.names(store):
-        if sweeps.is_there(store, name):
-            packing.compact(store, sweeps.load(store, name), least=FEW)
+        try:
+            if sweeps.is_there(store, name):
+                packing.compact(store, sweeps.load(store, name), least=FEW)
+        except DamagedError as error:
+            say(f"{name} is left out: {error}")

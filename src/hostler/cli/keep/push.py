@@ -96,7 +96,7 @@ def _weights(store: Store, name: str, key: RunKey, step: Step | None, folder: Pa
             return None
         hint = "--outputs pushes the files that it has left" if files and files[1] else f"hostler show {name}"
         raise MissingError(f"{name} has no checkpoint to push", hint=hint)
-    return selection.choose(store, key, "last").step
+    return checkpoint.step
 
 
 def _outputs(store: Store, key: RunKey, folder: Path) -> None:

@@ -105,6 +105,11 @@ def archive(**given: Any) -> int:
     help="Also of runs in this state (repeatable; default: done, pruned). Others may go on from theirs.",
 )
 @click.option("--dry-run", "-n", "dry", is_flag=True, help="Only show what would go.")
+@click.option(
+    "--skip-damaged",
+    is_flag=True,
+    help="Leave out what cannot be read: it keeps its own, code and data stay.",
+)
 @options.yes_option
 @options.store_option
 @options.json_option

@@ -41,7 +41,8 @@ def command(
 ) -> int:
     """Show the best run of a sweep by its metric: parameters, value, how to get it."""
     store = here.open_here(store_url)
-    job, _ = resolve.find(store, *here.named_or_newest(store, (sweep,) if sweep else (), swept=True))
+    meant = here.named_or_newest(store, (sweep,) if sweep else (), swept=True, or_before=True)
+    job, _ = resolve.find(store, *meant)
     by, say = _objective(store, job, metric, goal, of), output.saying()
     states = (only,) if only not in (None, ANY) else None
     found = _leading(store, job, by, top, states, say) if key is None and by.of in (KEPT, LAST) else []

@@ -43,7 +43,7 @@ def command(
     if len(names) == 1 and show(here.project(), names[0], tail, raw=raw):
         return 0
     store = here.open_here(store_url)
-    meant = here.named_or_newest(store, names)
+    meant = here.named_or_newest(store, names, or_before=True)
     keys = list(dict.fromkeys(key for name in meant for key in resolve.runs(store, name)))
     pattern = _pattern(grep)
     shown = [_Shown(store, key, attempt, tail, pattern, len(keys) > 1, as_json, raw) for key in keys]
@@ -76,8 +76,9 @@ class _Shown:
         self.name = _name(store, key) if many or as_json else key.sweep
         self._many, self._json, self._raw = many, as_json, raw
         self._liveness = Liveness(store, key)
-        self._log = readable(RunLog(store, key), output.saying())
-        self._reader = LogReader(store, key.run, self._number(attempt))
+        say = output.saying()
+        self._log = readable(RunLog(store, key), say)
+        self._reader = LogReader(store, key.run, self._number(attempt), say=say)
         if tail is not None and pattern is None:
             self._reader.start_near_end(tail)
         self._lines = LogLines(pattern, tail)

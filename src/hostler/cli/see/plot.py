@@ -48,7 +48,8 @@ def command(
 
 
 def _sweeps(store: Store, names: tuple[str, ...]) -> list[str]:
-    return [resolve.sweep(store, name) for name in here.named_or_newest(store, names, swept=True)]
+    meant = here.named_or_newest(store, names, swept=True, or_before=True)
+    return [resolve.sweep(store, name) for name in meant]
 
 
 def _range(words: str) -> tuple[float | None, float | None]:

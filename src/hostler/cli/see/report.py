@@ -26,7 +26,8 @@ def command(
 ) -> int:
     """Write a sweep as one HTML file: plots that answer the mouse, the table, errors, the best runs."""
     store = here.open_here(store_url)
-    name = resolve.sweep(store, *here.named_or_newest(store, (sweep,) if sweep else (), swept=True))
+    meant = here.named_or_newest(store, (sweep,) if sweep else (), swept=True, or_before=True)
+    name = resolve.sweep(store, *meant)
     with needs("analysis"), telling():
         from hostler.analysis.report import report, without_metric
 

@@ -24,16 +24,24 @@ LIVE = (QUEUED, RUNNING)
 
 
 def command(
-    names: tuple[str, ...], restore: bool, empty: bool, yes: bool, store_url: str | None, as_json: bool
+    names: tuple[str, ...],
+    restore: bool,
+    empty: bool,
+    skip_damaged: bool,
+    yes: bool,
+    store_url: str | None,
+    as_json: bool,
 ) -> int:
     """Put runs in the trash, after asking. They can come back until the trash is emptied."""
     if restore and empty:
         raise UsageError("--restore and --empty cannot be combined", hint="give one of them")
+    if skip_damaged and not empty:
+        raise UsageError("--skip-damaged is for --empty", hint="hostler rm --empty --skip-damaged")
     if not names and not empty:
         raise UsageError("name the runs or sweeps to remove", hint="hostler status lists them")
     store = here.open_here(store_url)
     if empty:
-        return _empty(store, names, yes, as_json)
+        return _empty(store, names, output.saying() if skip_damaged else None, yes, as_json)
     results = acting.act(store, names, partial(_restorable, store) if restore else _removable)
     chosen = [result for result in results if result.kind == acting.DID and result.row]
     if not restore and chosen and not ask(f"{_shown(chosen)}\nPut in the trash?", yes=yes):
@@ -62,8 +70,9 @@ def _restorable(store: Store, row: Row) -> Result:
     return Result(row.name, "restored", row=row)
 
 
-def _empty(store: Store, names: Sequence[str], yes: bool, as_json: bool) -> int:
-    results = _decided(store, names)
+def _empty(store: Store, names: Sequence[str], say: output.Say | None, yes: bool, as_json: bool) -> int:
+    with output.refusing_damage("" if say else "hostler rm --empty --skip-damaged"):
+        results = _decided(store, names, say)
     doomed = [result for result in results if result.kind == acting.DID and result.row]
     half = [] if names else trash.cut_off(store)
     if not doomed and not half:
@@ -73,7 +82,8 @@ def _empty(store: Store, names: Sequence[str], yes: bool, as_json: bool) -> int:
     if doomed and not ask(question, yes=yes):
         click.echo("hostler: nothing was deleted", err=True)
         return 1
-    deleted = _delete(store, [result.row for result in doomed if result.row], lambda: _decided(store, names))
+    chosen = [result.row for result in doomed if result.row]
+    deleted = _delete(store, chosen, lambda: _decided(store, names, say))
     for name in trash.cut_off(store) if half else ():
         trash.delete_sweep(store, name)
     output.say_spared([result.name for result in doomed if result.row and result.row.id not in deleted])
@@ -87,15 +97,16 @@ def _empty(store: Store, names: Sequence[str], yes: bool, as_json: bool) -> int:
     return acting.report(store, results, as_json=False)
 
 
-def _decided(store: Store, names: Sequence[str]) -> list[Result]:
-    """Runs that may be deleted, of the named or of all in the trash."""
-    may = partial(_deletable, garbage.taken(store))
-    return acting.act(store, names, may) if names else _all_deletable(store, may)
+def _decided(store: Store, names: Sequence[str], say: output.Say | None) -> list[Result]:
+    """Runs that may be deleted, of the named or of all in the trash. `say` gets what cannot be read: it is
+    left out, but for runs that are in the trash themselves."""
+    may = partial(_deletable, garbage.taken(store, say))
+    return acting.act(store, names, may) if names else _all_deletable(store, may, say)
 
 
-def _all_deletable(store: Store, may: Callable[[Row], Result]) -> list[Result]:
+def _all_deletable(store: Store, may: Callable[[Row], Result], say: output.Say | None) -> list[Result]:
     """Runs in the trash that were not deleted before."""
-    found = [row for row in rows(store, trash=True) if row.trashed]
+    found = [row for row in rows(store, trash=True, say=say) if row.trashed]
     ids = {row.id for row in found}
     whole = {n for n in {row.sweep for row in found} if trash.is_whole(sweeps.load(store, n), ids)}
     return [may(row) for row in found if row.sweep in whole or not trash.emptied(store, row.id)]

@@ -96,6 +96,11 @@ def tag(**given: Any) -> int:
 @click.argument("names", nargs=-1, metavar="NAME…")
 @click.option("--restore", is_flag=True, help="Take them out of the trash.")
 @click.option("--empty", is_flag=True, help="Really delete what is in the trash (of NAME…, if named).")
+@click.option(
+    "--skip-damaged",
+    is_flag=True,
+    help="With --empty: leave out what cannot be read and is not in the trash.",
+)
 @options.yes_option
 @options.store_option
 @options.json_option

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from hostler.errors import DamagedError
 from hostler.spec.params import flatten
 from hostler.spec.scalars import text
 from hostler.spec.states import DOUBTFUL
@@ -43,6 +45,17 @@ def saying() -> Say:
             click.echo(f"hostler: {line}", err=True)
 
     return say
+
+
+@contextmanager
+def refusing_damage(command: str) -> Iterator[None]:
+    """Around a decision about what is to be deleted: the line about a record that cannot be read says that
+    nothing was, and the command that goes on without it, if there is one."""
+    try:
+        yield
+    except DamagedError as error:
+        hint = f"it may need what would go; {command} leaves it out" if command else error.hint
+        raise DamagedError(f"nothing was deleted: {error.message}", hint) from None
 
 
 def say_spared(names: Sequence[str]) -> None:

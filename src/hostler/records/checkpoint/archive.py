@@ -34,7 +34,7 @@ from hostler.records.body import (
     encode,
 )
 from hostler.records.checkpoint import checkpoints, outputs, selection
-from hostler.records.checkpoint.restorer import row_of, rows_of
+from hostler.records.checkpoint.restorer import row_of
 from hostler.records.checkpoint.selection import KeptCheckpoint
 from hostler.records.run import log, surroundings
 from hostler.records.run.log import RunKey, RunLog
@@ -134,12 +134,13 @@ def kept(found: Iterable[ArchivedRun], terms: ArchiveTerms) -> list[ArchivedRun]
     return stay
 
 
-def entries(store: Store, terms: ArchiveTerms) -> list[ArchivedRun]:
-    """All that have a COMMIT, unranked. The value is of the metric that is asked for."""
+def entries(store: Store, terms: ArchiveTerms, say: Say = lambda line: None) -> list[ArchivedRun]:
+    """All that have a COMMIT, unranked. The value is of the metric that is asked for. What cannot be read is
+    said, and left out."""
     runs = []
     for row in store.list(layout.ARCHIVE, deep=False):
         name = row.key.removeprefix(layout.ARCHIVE).rstrip("/")
-        record = _commit(store, name) if layout.is_run(name) else None
+        record = _commit(store, name, say) if layout.is_run(name) else None
         if record:
             runs.append(_entry(record, terms))
     return runs
@@ -274,15 +275,16 @@ def _told(judged: Judged) -> Record:
     return {"value": judged.value, "of": judged.of, "step": judged.step}
 
 
-def _commit(store: Store, run: str) -> Record | None:
+def _commit(store: Store, run: str, say: Say = lambda line: None) -> Record | None:
     """None while it is entered or removed, and where it is of no use."""
     key = layout.archived_commit(run)
-    record = _read(store, key, lambda line: None)
+    record = _read(store, key, say)
     if record is None or any(record.get(name) is None for name in ("sweep", "k", "files", "size")):
         return None
     try:
         checked_rows(record["files"], _FILE, key, _FILE)
-    except DamagedError:
+    except DamagedError as error:
+        say(str(error))
         return None
     return record
 
@@ -380,8 +382,7 @@ def _of_checkpoint(
     first = [weights.place] if weights else []
     for place in dict.fromkeys([*first, *checkpoints.committed(store, run)]):
         try:
-            record = checkpoints.read(store, run, place).record
-            rows_of(record.get("files"))
+            record = checkpoints.restorable(store, run, place).record
         except (NotFound, DamagedError, NewerFormatError) as error:
             say(f"checkpoint {place.name} of {run} is passed over: {error}")
             continue

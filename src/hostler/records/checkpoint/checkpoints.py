@@ -90,6 +90,16 @@ def read(store: Store, run: str, place: Place) -> Checkpoint:
     return Checkpoint(run, place, commit(store.get(key).data, key))
 
 
+def restorable(store: Store, run: str, place: Place) -> Checkpoint:
+    """The same, if its rows are those of files that can be brought back; DamagedError names its COMMIT."""
+    checkpoint = read(store, run, place)
+    try:
+        rows_of(checkpoint.record["files"])
+    except DamagedError as error:
+        raise DamagedError(f"{_commit_key(run, place)} is damaged: {error}") from None
+    return checkpoint
+
+
 def commit(data: bytes, key: str) -> Record:
     """The COMMIT these bytes hold: its rows and facts are of the types that readers use."""
     record = checked(decode(data, key, bundle.FORMAT), _FACTS, key, ["files"])

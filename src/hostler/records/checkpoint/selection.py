@@ -81,20 +81,30 @@ def kept(
 
 
 def choose(store: Store, key: RunKey, step: Step) -> KeptCheckpoint:
-    """The checkpoint that a step means: a number, `best` or `last`. MissingError names the kept ones."""
+    """The checkpoint that a step means: a number, `best` or `last`. MissingError names the kept ones,
+    DamagedError one that cannot be read and may be what was meant."""
     job, after = sweeps.load(store, key.sweep), control.state_of(store, key).fresh_from
     name = display_name(job, key.index)
     fragments = FragmentCache().update(store, key.run) if step == AT_BEST else ()
-    every = kept(store, key.run, job.metric, fragments)
+    damaged: list[str] = []
+    every = kept(store, key.run, job.metric, fragments, damaged.append)
     current = [checkpoint for checkpoint in every if checkpoint.place.attempt > after]
+    kept_checkpoints = (
+        [checkpoint for checkpoint in every if checkpoint.step == step] if isinstance(step, int) else current
+    )
+    if damaged and not (kept_checkpoints and (step != AT_LAST or _is_newest(store, kept_checkpoints[0]))):
+        hint = f"kept steps: {_steps(every)}" if every else ""
+        raise DamagedError(f"{name}@{step} cannot be restored: {damaged[0]}", hint)
     if step == AT_BEST:
         return _best(store, name, job, current)
-    kept_checkpoints = (
-        current if step == AT_LAST else [checkpoint for checkpoint in every if checkpoint.step == step]
-    )
     if not kept_checkpoints:
         raise _missing(name, step, every)
     return kept_checkpoints[0]
+
+
+def _is_newest(store: Store, kept_checkpoint: KeptCheckpoint) -> bool:
+    run, place = kept_checkpoint.checkpoint.run, kept_checkpoint.place
+    return checkpoints.committed(store, run)[:1] == [place]
 
 
 def ranked(store: Store, key: RunKey, metric: str, judged: Judged) -> KeptCheckpoint | None:
@@ -168,7 +178,7 @@ def _steps(found: Iterable[KeptCheckpoint]) -> str:
 def _readable(store: Store, run: str, places: Collection[Place], say: Say) -> Iterator[Checkpoint]:
     for place in places:
         try:
-            yield checkpoints.read(store, run, place)
+            yield checkpoints.restorable(store, run, place)
         except NotFound:  # retention was faster
             continue
         except (DamagedError, NewerFormatError) as error:

@@ -3,7 +3,9 @@ step of a checkpoint after it (`grid/3@150000`, `@best`, `@last`)."""
 
 from __future__ import annotations
 
-from hostler.errors import MissingError, UsageError
+from collections.abc import Callable
+
+from hostler.errors import DamagedError, MissingError, NewerFormatError, UsageError
 from hostler.records.run.log import RunKey
 from hostler.records.sweep import sweeps
 from hostler.spec.job import Job
@@ -56,12 +58,19 @@ def sweep(store: Store, word: str) -> str:
     return find(store, word)[0].name
 
 
-def newest(store: Store, *, swept: bool = False) -> str | None:
+def newest(store: Store, *, swept: bool = False, say: Callable[[str], None] | None = None) -> str | None:
     """The sweep that was submitted last, by the store's clock; None if there is none. Sweeps that lie wholly
-    in the trash do not count. `swept`: those of a sweep file alone."""
+    in the trash do not count. `swept`: those of a sweep file alone. `say` gets what cannot be read, and that
+    sweep is passed over; without it that is an error."""
     times = {name: sweeps.last_submitted(store, name) for name in sweeps.names(store)}
     for name in sorted(filter(times.get, times), key=lambda name: (times[name], name), reverse=True):
-        job = sweeps.load(store, name)
+        try:
+            job = sweeps.load(store, name)
+        except (DamagedError, NewerFormatError) as error:
+            if say is None:
+                raise
+            say(f"{name} is left out: {error}")
+            continue
         gone = sweeps.trashed(store, name)
         given_up = bool(gone) and not job.chooses and gone.keys() >= set(sweeps.run_ids(job))
         if not given_up and (job.method or not swept):

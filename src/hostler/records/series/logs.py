@@ -2,11 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from hostler.frozen import dataclass
 from hostler.records import layout
 from hostler.store import NotFound, Store
+from hostler.store.base import Entry
+
+Say = Callable[[str], None]
+
+
+def fragments(store: Store, prefix: str, after: str = "", say: Say = lambda line: None) -> Iterator[Entry]:
+    """Fragments under a prefix, in name order. `say` gets what has another name: it is left out, so that
+    neither its text is shown nor its name, which may be the last of all, ends the reading."""
+    for entry in store.list(prefix, after):
+        if layout.split_fragment(entry.key):
+            yield entry
+        else:
+            say(f"{entry.key} is left out: a piece of a run's output has no such name")
 
 
 class LogWriter:
@@ -40,14 +53,24 @@ class LogPiece:
 class LogReader:
     """Reads a run's log from where it stopped last time."""
 
-    def __init__(self, store: Store, run: str, attempt: int | None = None, *, later_than: int = 0) -> None:
-        self._store, self._run, self._attempt = store, run, attempt
+    def __init__(
+        self,
+        store: Store,
+        run: str,
+        attempt: int | None = None,
+        *,
+        later_than: int = 0,
+        say: Say = lambda line: None,
+    ) -> None:
+        """`say` gets names of what is no output of a run, as often as they are met."""
+        self._store, self._run, self._attempt, self._say = store, run, attempt, say
         self._after = layout.log_fragment(run, later_than + 1, 0, 0)[:-1] if later_than else ""
         self._ends: dict[tuple[int, int], str] = {}  # (attempt, rank) of the newest attempt → last fragment
 
     def start_near_end(self, lines: int) -> None:
         """Let the first read begin with the fragment that holds the last `lines` lines, or one before it."""
-        keys = [entry.key for entry in self._store.list(layout.logs(self._run)) if self._wants(entry.key)]
+        every = fragments(self._store, layout.logs(self._run), say=self._say)
+        keys = [entry.key for entry in every if self._wants(entry.key)]
         while keys and lines >= 0:
             try:
                 lines -= self._store.get(keys.pop()).data.count(b"\n")
@@ -66,7 +89,7 @@ class LogReader:
         yield from self._read(layout.logs(self._run), self._after)
 
     def _read(self, prefix: str, after: str) -> Iterator[LogPiece]:
-        for entry in self._store.list(prefix, after):
+        for entry in fragments(self._store, prefix, after, self._say):
             if attempt := self._wants(entry.key):
                 try:
                     yield LogPiece(attempt, self._store.get(entry.key).data)
@@ -85,6 +108,6 @@ class LogReader:
         self._ends[attempt, rank] = key
 
     def _wants(self, key: str) -> int:
-        """The attempt of a fragment that is wanted; 0 of another, and of a stray name."""
+        """The attempt of a fragment that is wanted; 0 of another."""
         found = layout.split_fragment(key)
         return found[0] if found and self._attempt in (None, found[0]) else 0

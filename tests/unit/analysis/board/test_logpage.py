@@ -50,3 +50,12 @@ def test_a_place_that_nobody_gave_is_the_beginning(store: FolderStore, after: st
 def test_search_in_an_overwritten_line_shows_the_newest_match(store: FolderStore) -> None:
     put(store, 0, b" 1% loss 3\r 2% loss 2\r 3% done\nnext\n")
     assert logpage.search(store, RUN, "LOSS")["lines"] == [{"line": 1, "text": " 2% loss 2"}]
+
+
+def test_stray_name_is_not_shown_and_hides_no_later_text(store: FolderStore) -> None:
+    put(store, 0, b"one\n")
+    store.put(f"{layout.logs(RUN)}notes.txt", b"not of the run\n")
+    found = logpage.tail(store, RUN)
+    put(store, 1, b"two\n")
+    assert found["text"] == "one\n" and logpage.since(store, RUN, found["after"])["text"] == "two\n"
+    assert logpage.search(store, RUN, "not")["count"] == 0

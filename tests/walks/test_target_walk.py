@@ -8,11 +8,36 @@ from pathlib import Path
 
 import pytest
 
+from cli_world import World
 from gce_world import cloud, eventually, weights
 from hostler.emulators.gce import Pace
 
 PACE = Pace(operation=0.2, provision=0.2, boot=0.05, soft_off=6, shutdown=8, look=0.3, retry=1)
 RUNS, STEPS, BY = 12, 30, 400.0
+
+def test_answer_to_the_price_of_a_target_decides(tmp_path: Path) -> None:
+    """No leaves nothing behind; yes starts. The price stands before the question."""
+    world = World(tmp_path)
+    world.write("train.py", "print('trained')\n")
+    fleets = {
+        name: {"backend": "local", "workers": 2, "slots": 1, "price": price}
+        for name, price in (("slow", 7.0), ("fast", 9.0))
+    }
+    world.write("hostler.yaml", json.dumps({"name": "p", "command": "python train.py", "fleets": fleets}))
+    world.write("grid.yaml", json.dumps({"name": "grid", "parameters": {"lr": [1, 2]}}))
+    words = ("sweep", "grid.yaml", "--on", "slow,fast", "--by", "10m", "--run-time", "1s")
+    try:
+        refused = world.answered(*words, given="n\n")
+        price, question = refused.err.index("at 7.00 an hour"), refused.err.index("Submit? [y/N]")
+        assert price < refused.err.index("of slow: done by") < question, refused.err
+        assert refused.code == 1 and refused.err.endswith("nothing was submitted\n")
+        assert not world.store.exists() and not world.processes(holding="hostler.worker")
+        agreed = world.answered(*words, given="y\n")
+        assert agreed.code == 0 and "Submit? [y/N]" in agreed.err, agreed.err
+        assert world.run("wait", "grid", timeout=60).code == 0
+        assert {row["state"] for row in world.run("status", "grid", "--json").json} == {"done"}
+    finally:
+        world.close()
 
 
 @pytest.mark.timeout(600)

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from cli_world import World
-from gce_world import cloud, eventually, weights
+from gce_world import TRAIN, cloud, eventually, weights
 from hostler.emulators.gce import Pace
 
 PACE = Pace(operation=0.2, provision=0.2, boot=0.05, soft_off=6, shutdown=8, look=0.3, retry=1)
@@ -64,6 +64,24 @@ def test_sweep_is_done_by_its_moment_on_the_cheaper_fleet(tmp_path: Path) -> Non
         assert world.weights(4) == {n: weights(n, 20) for n in range(4)}
         assert {one.type for one in world.gce.usage() if one.kind == "machine"} == {"e2-standard-4"}
         assert len(world.gce.trace().losses) == 1 and world.gce.bill(lambda usage: 6.0).total <= 3
+
+def test_machine_without_a_run_leaves_while_the_last_one_goes_on(tmp_path: Path) -> None:
+    """Three runs on two machines: one of these has nothing to do at the end, and costs nothing then."""
+    with cloud(tmp_path, scale=60) as world:
+        world.project(workers=3, more="price: 6")
+        last = "given = parser.parse_args()\ngiven.hold = given.hold if given.lr == '2' else ''"
+        world.write("train.py", TRAIN.replace("given = parser.parse_args()", last))
+        world.sweep_file(3, hold=world.hold())
+        wish = ("--by", "420s", "--run-time", "100s", "--preempt", "0")
+        told = world.run("sweep", "-y", "grid.yaml", "--on", "burst", *wish, timeout=120)
+        assert told.code == 0 and "2 workers of burst" in told.err, told.err
+        eventually(lambda: world.states() == {"done": 2, "running": 1}, 120)
+        eventually(lambda: len(world.gce.machines()) == 1, 60)
+        assert world.states() == {"done": 2, "running": 1}
+        world.let_go()
+        world.until_gone()
+        assert world.states() == {"done": 3} and world.weights(3) == {n: weights(n) for n in range(3)}
+        assert sum(one.kind == "machine" for one in world.gce.usage()) == 2  # none came in its place
 
 
 @pytest.mark.soak

@@ -29,11 +29,12 @@ def launched(typed: Type, tmp_path: Path) -> Seen:
     (tmp_path / "hostler.yaml").write_text(json.dumps(given))
     seen = Seen(tmp_path / ".hostler")
     job = seen.submit("grid", [{"lr": n} for n in range(RUNS)], checkpoint=Checkpointing(every=EVERY))
-    for index in range(RUNS):
-        seen.claim(job, index, session=f"w{index % WORKERS}", host=f"vm-{index % WORKERS}")
-        seen.end(job, index, seconds=RUN, total=RUN, host=f"vm-{index % WORKERS}")
     worked = RUN * RUNS / WORKERS
     began = time.time() - worked - BOOT
+    for index in range(RUNS):
+        begins, host = began + BOOT + RUN * (index // WORKERS), f"vm-{index % WORKERS}"
+        seen.claim(job, index, session=f"w{index % WORKERS}", host=host, at=begins)
+        seen.end(job, index, host=host, at=begins + RUN, started=begins, seconds=RUN, total=RUN)
     one = Generation("burst", 1, "token", WORKERS, 3.6, began, sweeps=("grid",), billed=True)
     assert launches.begin(seen.store, one)
     for n in range(WORKERS):
@@ -60,5 +61,8 @@ def test_explanation_names_the_three_changes_that_save_most(typed: Type, launche
     assert found[image][0] == pytest.approx((1 - 30 / BOOT) * wasted, rel=0.1)
     assert found["checkpoint: {every: 40s}"][1] == 1  # percent: it holds a training up a sixtieth of the time
     assert found["workers: 1"][2] == "later" and found[image][2] == "sooner"
-    told = json.loads(typed("cost", "--explain", "--json").out)["savings"]["burst/1"]
-    assert [change["words"] for change in told] == list(found)
+    told = json.loads(typed("cost", "--explain", "--json").out)
+    assert [change["words"] for change in told["savings"]["burst/1"]] == list(found)
+    parts = told["explained"]["burst/1"]
+    assert parts["booting"] == pytest.approx(wasted, rel=0.01)
+    assert parts["training"] == pytest.approx(RUNS * RUN * 3.6 / 3600, rel=0.01)

@@ -62,7 +62,9 @@ def test_memory_death_moves_to_the_next_larger_machine_once(tmp_path: Path) -> N
         give_gpus(world)
         fleet = {"backend": "gce", "project": world.gce.project, "zones": ["us-central1"], "workers": 1}
         fleets = {"burst": {**fleet, "gpu": ["T4:1", "L4:1", "A100:1"], "spot": "prefer"}}
-        world.write("hostler.yaml", json.dumps({"name": "cifar", "store": "gs://runs/cifar", "fleets": fleets}))
+        world.write(
+            "hostler.yaml", json.dumps({"name": "cifar", "store": "gs://runs/cifar", "fleets": fleets})
+        )
         world.write("train.py", DIES + TRAIN)
         world.sweep_file(3)
         world.launched("grid.yaml", timeout=200)

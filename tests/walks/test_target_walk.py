@@ -15,6 +15,7 @@ from hostler.emulators.gce import Pace
 PACE = Pace(operation=0.2, provision=0.2, boot=0.05, soft_off=6, shutdown=8, look=0.3, retry=1)
 RUNS, STEPS, BY = 12, 30, 400.0
 
+
 def test_answer_to_the_price_of_a_target_decides(tmp_path: Path) -> None:
     """No leaves nothing behind; yes starts. The price stands before the question."""
     world = World(tmp_path)
@@ -64,6 +65,7 @@ def test_sweep_is_done_by_its_moment_on_the_cheaper_fleet(tmp_path: Path) -> Non
         assert world.weights(4) == {n: weights(n, 20) for n in range(4)}
         assert {one.type for one in world.gce.usage() if one.kind == "machine"} == {"e2-standard-4"}
         assert len(world.gce.trace().losses) == 1 and world.gce.bill(lambda usage: 6.0).total <= 3
+
 
 def test_machine_without_a_run_leaves_while_the_last_one_goes_on(tmp_path: Path) -> None:
     """Three runs on two machines: one of these has nothing to do at the end, and costs nothing then."""

@@ -23,7 +23,7 @@ CHANGE = re.compile(r"  (.+): ([\d.]+) less \((\d+) %\), .+ (sooner|later)")
 
 @pytest.fixture
 def launched(typed: Type, tmp_path: Path) -> Seen:
-    """Ten machines, each of which boots for five minutes, and saves every ten seconds of three hours' work."""
+    """Ten machines that boot for five minutes each, and save every ten seconds of an hour of work."""
     fleets = {"burst": {"backend": "local", "workers": WORKERS, "slots": 1, "price": 3.6}}
     given = {"name": "p", "command": "python train.py", "fleets": fleets}
     (tmp_path / "hostler.yaml").write_text(json.dumps(given))

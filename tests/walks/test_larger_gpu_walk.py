@@ -56,15 +56,19 @@ def give_gpus(world: CloudWorld) -> None:
 
 @pytest.mark.needs("gcc")
 @pytest.mark.timeout(400)
-def test_memory_death_moves_to_the_next_larger_machine_once(tmp_path: Path) -> None:
-    """Two runs are enough for the sweep to know: the third is never tried on the small one."""
+@pytest.mark.parametrize(
+    "wish",
+    [{"gpu": ["T4:1", "L4:1", "A100:1"], "spot": "prefer"}, {"gpu": ["T4:1", "L4:1"]}],
+    ids=["beside the small one", "in its place"],
+)
+def test_memory_death_moves_to_the_next_larger_machine_once(tmp_path: Path, wish: dict[str, object]) -> None:
+    """Two runs are enough for the sweep to know: the third is never tried on the small one. The second wish
+    has no money for both machines at once."""
     with cloud(tmp_path, scale=60) as world:
         give_gpus(world)
         fleet = {"backend": "gce", "project": world.gce.project, "zones": ["us-central1"], "workers": 1}
-        fleets = {"burst": {**fleet, "gpu": ["T4:1", "L4:1", "A100:1"], "spot": "prefer"}}
-        world.write(
-            "hostler.yaml", json.dumps({"name": "cifar", "store": "gs://runs/cifar", "fleets": fleets})
-        )
+        project = {"name": "cifar", "store": "gs://runs/cifar", "fleets": {"burst": {**fleet, **wish}}}
+        world.write("hostler.yaml", json.dumps(project))
         world.write("train.py", DIES + TRAIN)
         world.sweep_file(3)
         world.launched("grid.yaml", timeout=200)
@@ -76,5 +80,5 @@ def test_memory_death_moves_to_the_next_larger_machine_once(tmp_path: Path) -> N
         rows = world.run("status", "grid", "--json").json
         assert sorted(row["attempt"] for row in rows) == [1, 2, 2]
         plan = world.run("plan", "--on", "burst", "--json", "grid.yaml", timeout=60).json["price"]
-        assert {one["machine"].partition("-")[0] for one in plan["offers"]} == {"g2", "a2"}, plan
+        assert not any("T4" in one["machine"] for one in plan["offers"]), plan
         assert any("T4" in line and "out of memory" in line for line in plan["left_out"])

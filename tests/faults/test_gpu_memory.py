@@ -124,7 +124,7 @@ def test_small_machine_stays_until_the_larger_one_has_come(world: World) -> None
     assert launches.begin(world.store, one)
     asked: list[int] = []
 
-    def enlarge(size: int, hourly: float) -> str:
+    def enlarge(size: int, hourly: float, *, instead: bool = False) -> str:
         asked.append(size)
         return "large-1"
 

@@ -263,9 +263,10 @@ class Host(Protocol):
         """Have at least so many workers in this launch, at most `most`; the number that it has then, those on
         their way too. None where a worker cannot ask its platform for others."""
 
-    def enlarge(self, size: int, hourly: float) -> str:
+    def enlarge(self, size: int, hourly: float, *, instead: bool = False) -> str:
         """Have a machine in this launch whose GPU has more than so many bytes, where an hour of all costs no
-        more than `hourly` then. Its type; '' where a worker cannot ask for one."""
+        more than `hourly` then. Its type; '' where a worker cannot ask for one. `instead`: of this machine,
+        which leaves at once and is not counted."""
 
     def tear_down(self, settled: Callable[[], None]) -> None:
         """Release the whole launch, this machine last. Calls `settled` when only this machine is left."""

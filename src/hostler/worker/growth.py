@@ -10,9 +10,11 @@ import math
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from typing import Protocol
 
 from hostler.errors import HostlerError
 from hostler.records.launch import launches
+from hostler.records.launch.launches import Generation
 from hostler.records.run import heartbeats
 from hostler.records.sweep import sweeps, target
 from hostler.records.sweep.ends import EndReader
@@ -26,8 +28,15 @@ from hostler.worker.machine import Machine
 # (workers that are wanted, the most there may be) → workers there are then; None: nobody can be asked
 Grow = Callable[[int, int], "int | None"]
 
-# (bytes of a GPU, money that an hour of the launch may cost) → type of a machine that comes; '': none
-Enlarge = Callable[[int, float], str]
+
+class Enlarge(Protocol):
+    def __call__(self, size: int, hourly: float, *, instead: bool = False) -> str:
+        """`Host.enlarge`."""
+
+
+def no_larger(size: int, hourly: float, *, instead: bool = False) -> str:
+    """Stands for a host that nobody can ask."""
+    return ""
 
 
 @dataclass
@@ -35,7 +44,7 @@ class Growth:
     machine: Machine
     launch: str  # fleet/number of this worker; '' for one that nobody launched
     grow: Grow  # host's: at least so many workers, at most so many; answers how many there are then
-    enlarge: Enlarge = lambda size, hourly: ""  # host's: a machine with a larger GPU
+    enlarge: Enlarge = no_larger  # host's: a machine with a larger GPU
     awaits: bool = False  # one is on its way: what this machine is too small for is not left alone
     _due: dict[str, None] = field(default_factory=dict)
     _ends: dict[str, EndReader] = field(default_factory=dict)
@@ -105,11 +114,26 @@ class Growth:
         words = (run, size)
         threading.Thread(target=self._enlarge, args=words, name="enlarge", daemon=True).start()
 
+    def replaces(self, run: str, size: int) -> bool:
+        """Whether a machine with a larger GPU comes in the place of this one, which leaves at once."""
+        try:
+            agreed = self._agreed()
+            machine = self.enlarge(size, agreed.hourly, instead=True) if agreed and size else ""
+        except HostlerError as error:
+            self.machine.say(f"{run}: {error}")
+            return False
+        if machine:
+            self.machine.say(f"{run}: needs a larger GPU: {machine} comes in the place of this machine")
+        return bool(machine)
+
+    def _agreed(self) -> Generation | None:
+        place = launches.named(self.launch)
+        return launches.read(self.machine.store, *place) if place else None
+
     def _enlarge(self, run: str, size: int) -> None:
         machine = ""
         try:
-            place = launches.named(self.launch)
-            agreed = launches.read(self.machine.store, *place) if place else None
+            agreed = self._agreed()
             machine = self.enlarge(size, agreed.hourly) if agreed else ""
             if machine and machine not in self._coming:
                 self._coming.add(machine)

@@ -27,7 +27,7 @@ from hostler.worker.claim.open_runs import needed
 from hostler.worker.claim.room import Room
 from hostler.worker.claim.session_watch import SessionWatch
 from hostler.worker.claim.slots import Offer, Placement
-from hostler.worker.growth import Enlarge, Grow, Growth
+from hostler.worker.growth import Enlarge, Grow, Growth, no_larger
 from hostler.worker.held_runs import HeldRuns
 from hostler.worker.machine import Machine
 from hostler.worker.machine_fate import Ended
@@ -56,7 +56,7 @@ class WorkerTerms:
     fate: Callable[[str], str] = lambda job: ""  # asks that of another worker's job
     serves: Callable[[], Iterable[str]] | None = None  # the sweeps of that launch, asked at every look
     grow: Grow = lambda workers, most: None  # asks its platform for more workers of its launch
-    enlarge: Enlarge = lambda size, hourly: ""  # asks its platform for one with a larger GPU
+    enlarge: Enlarge = no_larger  # asks its platform for one with a larger GPU
     close: Callable[[], None] = lambda: None  # the launch gets no more sweeps: told before a last look
 
 
@@ -207,6 +207,8 @@ class Worker:
         """Before it leaves: what had ended may have been reopened since, or more been submitted. A launch of
         which nobody has anything is closed first: what was submitted in time is seen now."""
         closes = not before.fellows
+        if closes and before.outgrown and self._is_replaced():
+            return True
         try:
             if closes:
                 self._terms.close()
@@ -218,6 +220,17 @@ class Worker:
             return False
         self._left, self._alone = found, closes and not found.fellows
         self._m.say(_why(found, self._room.never))
+        return True
+
+    def _is_replaced(self) -> bool:
+        """Whether a machine with a larger GPU comes for the runs that are too large here, where the launch
+        has no money for both at once. It is open still, and this machine leaves it."""
+        found = self._look(whole=True)
+        if not found or found.taken or found.joined or not found.outgrown or not self._may_leave(found):
+            return False
+        if not self._growth.replaces(*found.outgrown):
+            return False
+        self._left = found
         return True
 
     def _takes_over(self) -> bool:

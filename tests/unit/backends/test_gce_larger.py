@@ -65,11 +65,11 @@ class Cloud(GceClient):
         self.sizes[path.removesuffix("/resize")] = query["size"]
 
 
-def asked(made: Requests, client: Cloud, size: float, hourly: float = 9.0) -> str:
+def asked(made: Requests, client: Cloud, size: float, hourly: float = 9.0, *, instead: bool = False) -> str:
     host = GceHost()
     first = made.groups[0]
     host.vm = Vm(f"{first.name}-abcd", first.zones[0], made.settings, client)
-    return host.enlarge(int(size), hourly)
+    return host.enlarge(int(size), hourly, instead=instead)
 
 
 def cloud(made: Requests, **sizes: int) -> Cloud:
@@ -96,6 +96,16 @@ def test_machine_beyond_an_hours_money_is_not_asked_for(made: Requests) -> None:
     client = cloud(made)
     assert asked(made, client, L4, hourly=2 * small + large - 0.001) == "" and not client.new
     assert asked(made, client, L4, hourly=2 * small + large) == made.machine_of(group)
+
+
+def test_machine_that_leaves_makes_room_for_a_larger_one(made: Requests) -> None:
+    """Two small ones are there: without the one that asks, an hour costs one of them and the larger one."""
+    group = of_gpu(made, "L4")
+    small, large = made.chosen[made.groups[0].name][1], made.chosen[group.name][1]
+    client = cloud(made)
+    assert asked(made, client, T4, hourly=small + large) == "" and not client.new
+    assert asked(made, client, T4, hourly=small + large - 0.001, instead=True) == "" and not client.new
+    assert asked(made, client, T4, hourly=small + large, instead=True) == made.machine_of(group)
 
 
 def test_machine_on_its_way_is_not_asked_for_twice(made: Requests) -> None:

@@ -123,7 +123,7 @@ def enlarged(seen: Seen, machine: str, launch: str = "burst/3") -> tuple[Growth,
     one, said = growth(seen, Platform(2), launch)
     asked: list[float] = []
 
-    def enlarge(size: int, hourly: float) -> str:
+    def enlarge(size: int, hourly: float, *, instead: bool = False) -> str:
         asked.extend((size, hourly))
         return machine
 
@@ -149,10 +149,27 @@ def test_platform_without_a_larger_gpu_is_not_waited_for(seen: Seen) -> None:
     assert not alone.awaits and not asked
 
 
+def test_machine_that_leaves_is_replaced_by_a_larger_one(seen: Seen) -> None:
+    swept(seen, by=300)
+    one, said = growth(seen, Platform(2))
+    asked: list[tuple[int, float, bool]] = []
+
+    def enlarge(size: int, hourly: float, *, instead: bool = False) -> str:
+        asked.append((size, hourly, instead))
+        return "a2-highgpu-1g"
+
+    one.enlarge = enlarge
+    assert one.replaces("0000001-grid-1", 16) and asked == [(16, 6.0, True)]
+    assert said == ["0000001-grid-1: needs a larger GPU: a2-highgpu-1g comes in the place of this machine"]
+    alone, _ = growth(seen, Platform(2), launch="")
+    alone.enlarge = enlarge
+    assert not alone.replaces("0000001-grid-1", 16) and len(asked) == 1
+
+
 def test_platform_that_answers_nonsense_is_not_waited_for(seen: Seen) -> None:
     swept(seen, by=300)
     one, _ = growth(seen, Platform(2))
-    one.enlarge, one.awaits = lambda size, hourly: cast(str, {}["prices"]), True
+    one.enlarge, one.awaits = lambda size, hourly, instead=False: cast(str, {}["prices"]), True
     with pytest.raises(KeyError):
         one._enlarge("0000001-grid-1", 16)
     assert not one.awaits

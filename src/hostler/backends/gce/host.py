@@ -106,8 +106,10 @@ class GceHost(LocalHost):
             sizes[own] -= over
         return sum(sizes.values())
 
-    def enlarge(self, size: int, hourly: float) -> str:
+    def enlarge(self, size: int, hourly: float, *, instead: bool = False) -> str:
         sizes = _sizes(self.vm.client, self.vm.settings["groups"])
+        if instead and sizes.get(self.vm.group):
+            sizes[self.vm.group] -= 1
         return larger.enlarge(self.vm.client, self.vm.settings, self.vm.group, sizes, size, hourly)
 
     def tear_down(self, settled: Callable[[], None]) -> None:

@@ -53,7 +53,7 @@ class LocalHost:
     def grow(self, workers: int, most: int) -> int | None:
         return None
 
-    def enlarge(self, size: int, hourly: float) -> str:
+    def enlarge(self, size: int, hourly: float, *, instead: bool = False) -> str:
         return ""
 
     def tear_down(self, settled: Callable[[], None]) -> None:

@@ -141,7 +141,7 @@ def command(
     )
     reopened = _settle(store, done, outlook, changes)
     if draft.aim:
-        target.write(store, done.job.name, draft.aim.target)
+        target.write(store, done.job.name, draft.aim.agreed(store))
     workers = replace(draft.workers, take_back=lambda question: all_or_none or (not yes and asked(question)))
     _start(store, workers, done, outlook, reopened, no_start=no_start, always=named)
     code = _wait(store, done.job, draft.file.results, as_json) if waits else 0

@@ -34,11 +34,16 @@ NO_PRICE = "its cost is not known; set `price:`, the price of one worker for an 
 
 @dataclass(frozen=True)
 class Targeted:
-    """The launch that was chosen, and the record of its target."""
+    """The launch that was chosen, and the record of its target, whose moment is by this machine's clock."""
 
     workers: Launcher
     target: Target
     lines: tuple[str, ...]
+
+    def agreed(self, store: Store) -> Target:
+        """The record by the store's clock. Reading that clock writes: only after somebody has agreed."""
+        ahead = heartbeats.store_time(store) - time.time()
+        return replace(self.target, by=self.target.by + ahead)
 
 
 def targeted(
@@ -99,7 +104,7 @@ def targeted(
     sized = {
         able[n].fleet.name: able for able in _every(launchers, runs, job, wish, free=False) for n in able
     }
-    return _launch(store, sized[fleet.fleet][fleet.workers], fleet, wish, timing, launchers, notes)
+    return _launch(sized[fleet.fleet][fleet.workers], fleet, wish, timing, launchers, notes)
 
 
 def _told(found: Study, unpriced: Sequence[str]) -> list[str]:
@@ -149,7 +154,6 @@ def _nodes(one: Launcher, job: Job) -> int:
 
 
 def _launch(
-    store: Store,
     workers: Launcher,
     one: SizedFleet,
     wish: SweepTarget,
@@ -163,9 +167,8 @@ def _launch(
     most = count
     if workers.engine.capabilities.grows and wish.by is not None:
         most = growth_room(count, cap, one, wish, timing.cap_margin, fleet.max_hours or 0.0)
-    by = heartbeats.store_time(store) + wish.seconds
     aim = Target(
-        by,
+        wish.now.timestamp() + wish.seconds,
         fleet.name,
         count,
         most,

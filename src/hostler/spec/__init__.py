@@ -24,7 +24,6 @@ states.py      states of a run
 names.py       names that are safe in keys and labels
 folders.py     folder names for runs
 nearest.py     the nearest known word, for hints
-moments.py     moments as people write them
 units.py       durations, sizes and money
 parsers/       options that scripts declare
 files/         hostler.yaml and sweep files

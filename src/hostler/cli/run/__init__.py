@@ -8,6 +8,7 @@ forecast.py      that in words and as JSON
 fleet_pick.py    the cheapest of several fleets, as scouted
 targeted.py      `hostler sweep --by --under`: fleet and size for the whole
 wish.py          these two options, read
+moments.py       moments as people write them
 scout.py         `hostler scout`: measures the first runs on several fleets
 pricing.py       the price of a launch, shown before it starts
 train.py         `hostler train`: the trainer

@@ -9,13 +9,13 @@ from datetime import datetime, timedelta
 
 import click
 
+from hostler.cli.run.moments import LIKE, moment
 from hostler.errors import UsageError
 from hostler.frozen import dataclass
 from hostler.records.sweep import sweeps, target
 from hostler.simulate import times
 from hostler.simulate.times import VaryingSeconds
 from hostler.spec.job import Budget, Job
-from hostler.spec.moments import LIKE, moment
 from hostler.spec.units import show_duration, show_money
 from hostler.store import Store
 

@@ -6,7 +6,7 @@ from datetime import datetime, timedelta, timezone
 
 import pytest
 
-from hostler.spec.moments import moment
+from hostler.cli.run.moments import moment
 
 NOW = datetime(2026, 11, 18, 14, 30, tzinfo=timezone(timedelta(hours=1)))  # a Wednesday
 

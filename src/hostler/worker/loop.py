@@ -289,8 +289,7 @@ class Worker:
         if found.taken:
             job = found.taken.job
             larger = needed(job, found.taken.attempt.state).resources
-            placement = places.get((job.name, larger)) or places[job.name, job.resources]
-            self._runs.begin(found.taken, placement)
+            self._runs.begin(found.taken, places[job.name, larger])
         if found.joined:
             placement = places[found.joined.job.name, found.joined.job.resources]
             self._runs.join(found.joined, placement)

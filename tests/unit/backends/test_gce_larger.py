@@ -65,9 +65,11 @@ class Cloud(GceClient):
         self.sizes[path.removesuffix("/resize")] = query["size"]
 
 
-def asked(made: Requests, client: Cloud, size: float, hourly: float = 9.0, *, instead: bool = False) -> str:
+def asked(
+    made: Requests, client: Cloud, size: float, hourly: float = 9.0, *, instead: bool = False, by: str = ""
+) -> str:
     host = GceHost()
-    first = made.groups[0]
+    first = of_gpu(made, by) if by else made.groups[0]
     host.vm = Vm(f"{first.name}-abcd", first.zones[0], made.settings, client)
     return host.enlarge(int(size), hourly, instead=instead)
 
@@ -88,6 +90,14 @@ def test_next_larger_machine_is_made_as_its_launch_would(made: Requests, size: f
 def test_largest_gpu_has_no_larger_one(made: Requests) -> None:
     client = cloud(made)
     assert asked(made, client, A100) == "" and not client.new
+
+
+def test_machine_never_asks_for_another_of_its_own(made: Requests) -> None:
+    """A run that outgrew a T4 does not fit the machine with an L4, for whatever reason."""
+    client = cloud(made, L4=1, A100=1)
+    assert asked(made, client, T4, by="L4", instead=True) == made.machine_of(of_gpu(made, "A100"))
+    client = cloud(made, A100=1)
+    assert asked(made, client, L4, by="A100", instead=True) == "" and not client.new
 
 
 def test_machine_beyond_an_hours_money_is_not_asked_for(made: Requests) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -14,7 +15,10 @@ from hostler.store.memory import MemoryStore
 from hostler.worker.claim.claimant import Claimant
 from hostler.worker.claim.open_runs import SortedRuns, by_urgency, sort_open
 from hostler.worker.claim.session_watch import Sessions
+from hostler.worker.claim.slots import Device, Offer, Placement, place
 
+SMALL = Offer(cpus=8, memory=64, gpus=(Device("small", 16000),))
+NONE = Offer(cpus=8, memory=64)
 ME = Claimant("me", {"fleet": "gpus/3"})
 
 
@@ -54,6 +58,21 @@ def test_each_state_is_counted_once(state: dict[str, Any], expected: dict[str, i
 
 def test_queued_run_that_never_fits_is_unfit() -> None:
     assert counts(sort_open([opened(state="queued")], ME, Sessions(), lambda ask: False)) == {"unfit": 1}
+
+
+@pytest.mark.parametrize(("offer", "lacks"), [(SMALL, True), (replace(SMALL, cpus=2), False), (NONE, False)])
+def test_run_asks_for_a_larger_gpu_only_where_that_helps(offer: Offer, lacks: bool) -> None:
+    job = Job(name="s", command=("x",), resources=Resources(cpus=4, gpus=1))
+    queue = Queue(MemoryStore(), job)
+    run = OpenRun(RunKey("s", "r"), RunState(state="queued", outgrew=16000))
+
+    def can_ever(ask: Resources) -> bool:
+        return isinstance(place(offer, (), ask), Placement)
+
+    found = sort_open([(queue, run)], ME, Sessions(), can_ever)
+    assert (found.unfit, found.outgrown) == (1, ("r", 16000) if lacks else None)
+    queue.job = replace(job, resources=job.resources.larger_than(16000))  # all of its sweep did
+    assert sort_open([(queue, run)], ME, Sessions(), can_ever).outgrown == found.outgrown
 
 
 def test_own_claim_that_is_not_carried_out_is_free() -> None:

@@ -18,17 +18,27 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from hostler.frozen import dataclass
+from hostler.records.sweep.queue import OpenRun, Queue
 from hostler.records.sweep.rungs import RungReaders
 from hostler.search.base import Wait
 from hostler.settings import Timing
-from hostler.spec.states import RUNNING
+from hostler.spec.states import PAUSED, RUNNING
 from hostler.store import Store
 from hostler.worker.claim import untouched_runs
 from hostler.worker.claim.claimant import Claimant, Scope
 from hostler.worker.claim.claimer import Claimer, Taken
 from hostler.worker.claim.mates import Mates
-from hostler.worker.claim.open_runs import CanEver, Fits, Open, by_urgency, needed, sort_open
-from hostler.worker.claim.search_client import Promoted, SearchClient, asks
+from hostler.worker.claim.open_runs import (
+    CanEver,
+    Fits,
+    Open,
+    by_urgency,
+    fitting,
+    needed,
+    outgrown,
+    sort_open,
+)
+from hostler.worker.claim.search_client import May, Promoted, SearchClient, asks
 from hostler.worker.claim.served_sweeps import ServedSweeps
 from hostler.worker.claim.session_watch import Sessions, SessionWatch
 from hostler.worker.claim.untouched_runs import UntouchedRuns
@@ -62,6 +72,16 @@ class Found:
     @property
     def open(self) -> int:
         return self.takeable + self.unfit + self.paused + self.held + self.unheld
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What searches answered: perhaps a run, else how many may want one later."""
+
+    taken: Taken | None = None
+    becoming: int = 0
+    unfit: int = 0  # paused runs that are to go on, on a larger GPU than this machine has
+    outgrown: tuple[str, int] | None = None  # one of those
 
 
 class Finder:
@@ -150,7 +170,8 @@ class Finder:
             if queue.job.resources.nodes == 1 and not self._claimer.is_full(queue.job)
         ]
         for queue in queues:
-            promoted = self._search_client.promotion(queue) if fits(queue.job) else None
+            may = fitting(fits, queue.job)
+            promoted = self._search_client.promotion(queue, may) if fits(queue.job) else None
             if promoted and (taken := self._claimer.take(queue, promoted.run, promoted.until)):
                 return taken
         for queue, run in self._untouched.choose(queues, fits, self._position):
@@ -175,27 +196,28 @@ class Finder:
         if joined:
             return Found(joined=joined)
         waits = any(can_ever(gang.job.resources) for gang in gangs)  # for us: none is started meanwhile
-        taken, becoming = self._take_first(runs.free, fits, sessions, waits=waits), 0
+        taken, asked = self._take_first(runs.free, fits, sessions, waits=waits), Asked()
         if taken is None and not lost:
             queued = {queue.job.name for queue, _ in runs.free}
-            taken, becoming = self._ask(fits, can_ever, opens, queued)
+            asked = self._ask(fits, can_ever, opens, queued)
+            taken = asked.taken
         if not self._leaves_lost(runs.free, taken):
             self._watch.looked_deep(sessions)
         return Found(
             taken,
             takeable=len(runs.free) + waits,
-            unfit=runs.unfit,
-            paused=runs.paused,
+            unfit=runs.unfit + asked.unfit,
+            paused=runs.paused - asked.unfit,
             held=runs.held,
             unheld=runs.unheld,
             halted=tuple(served.halted),
             newer=tuple(served.newer),
-            becoming=becoming,
+            becoming=asked.becoming,
             waiting=tuple(served.waiting),
             silent=runs.silent,
             fellows=runs.fellows,
             gangs=runs.gangs,
-            outgrown=runs.outgrown,
+            outgrown=asked.outgrown or runs.outgrown,
         )
 
     def _sessions(self, opens: list[Open]) -> Sessions:
@@ -226,12 +248,9 @@ class Finder:
         claims = (self._claimer.take(queue, run) for queue, run in by_urgency(first))
         return next((taken for taken in claims if taken), None)
 
-    def _ask(
-        self, fits: Fits, can_ever: CanEver, opens: list[Open], queued: set[str]
-    ) -> tuple[Taken | None, int]:
-        """Ask the searches of sweeps with an empty queue; if no run came of it, how many of them
-        may want one later."""
-        becoming = 0
+    def _ask(self, fits: Fits, can_ever: CanEver, opens: list[Open], queued: set[str]) -> Asked:
+        """Ask the searches of sweeps with an empty queue."""
+        becoming, unfit, large_run = 0, 0, None
         for queue in self._sweeps:
             if not asks(queue.job) or not can_ever(queue.job.resources) or queue.job.name in queued:
                 continue
@@ -239,13 +258,25 @@ class Finder:
             if not ready or not self._sweeps.stands(queue.job.name):
                 becoming += 1
                 continue
-            answer = self._search_client.ask(queue, [run for other, run in opens if other is queue])
+            runs, may = [run for other, run in opens if other is queue], fitting(fits, queue.job)
+            answer = self._search_client.ask(queue, runs, may)
             if isinstance(answer, Promoted) and (
                 taken := self._claimer.take(queue, answer.run, answer.until)
             ):
-                return taken, 0
-            becoming += isinstance(answer, (Promoted, Wait))
-        return None, becoming
+                return Asked(taken)
+            large = None if isinstance(answer, Promoted) else self._promoted_elsewhere(queue, runs, may)
+            later = large is not None and can_ever(needed(queue.job, large.state).resources)
+            becoming += later or isinstance(answer, (Promoted, Wait))
+            if large is not None and not later:
+                unfit, large_run = unfit + 1, outgrown(queue.job, large, can_ever)
+        return Asked(None, becoming, unfit, large_run)
+
+    def _promoted_elsewhere(self, queue: Queue, runs: list[OpenRun], may: May) -> OpenRun | None:
+        """The paused run that is to go on, where it needs a larger GPU than is free here."""
+        if all(may(run.state) for run in runs if run.state.state == PAUSED):
+            return None
+        answer = self._search_client.ask(queue, runs)
+        return answer.run if isinstance(answer, Promoted) else None
 
 
 def _once(say: Callable[[str], None]) -> Callable[[str], None]:

@@ -8,14 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
+from hostler.records.run.state import RunState
 from hostler.records.sweep.queue import OpenRun, Queue
 from hostler.spec import together
 from hostler.spec.job import Job
 from hostler.spec.states import RUNNING
 from hostler.worker.claim.claimant import Claimant
 from hostler.worker.claim.claimer import Claimer, Taken
-from hostler.worker.claim.open_runs import sort_open
-from hostler.worker.claim.search_client import Promoted, SearchClient
+from hostler.worker.claim.open_runs import needed, sort_open
+from hostler.worker.claim.search_client import May, Promoted, SearchClient
 from hostler.worker.claim.served_sweeps import ServedSweeps
 from hostler.worker.claim.session_watch import SessionWatch
 
@@ -40,11 +41,18 @@ class Mates:
             return []
         free, workers = self._free(queue, frozenset(mine))
         first = OpenRun(key, taken.attempt.state)
+        place = needed(taken.job, first.state).resources
+
+        def may(state: RunState) -> bool:
+            """Whether the first one's GPU is large enough for it, too."""
+            return place.larger_than(state.outgrew) == place
+
         wanted, begun = together.key_of(taken.job, key.index), first.state.attempts > 1
         alike = [
             run
             for run in free
             if run.key.run != key.run
+            and may(run.state)
             and (run.state.attempts > 0) == begun  # else they are at different steps
             and together.key_of(queue.job, run.key.index) == wanted
             and limit(queue.job, run) > 1
@@ -55,7 +63,7 @@ class Mates:
             if not self._claimer.is_full(queue.job) and (mate := self._claimer.take(queue, run)):
                 mates.append(mate)
         if first.state.until:
-            mates += self._promoted(queue, wanted, first.state.until, most - len(mates))
+            mates += self._promoted(queue, wanted, first.state.until, most - len(mates), may)
         elif queue.job.together.asked and not begun:
             mates += self._asked(queue, wanted, most - len(mates))
         return mates
@@ -68,11 +76,11 @@ class Mates:
         runs = sort_open(opens, self._claimant, sessions, lambda ask: True, mine)
         return [run for _, run in runs.free], sessions.alive
 
-    def _promoted(self, queue: Queue, wanted: str, until: int, most: int) -> list[Taken]:
+    def _promoted(self, queue: Queue, wanted: str, until: int, most: int, may: May) -> list[Taken]:
         """Others that a pruner lets go on to the same step."""
         taken_runs: list[Taken] = []
         while len(taken_runs) < most and not self._claimer.is_full(queue.job):
-            answer = self._search_client.promotion(queue)
+            answer = self._search_client.promotion(queue, may)
             if answer is None or answer.until != until or not (mate := self._alike(queue, answer, wanted)):
                 break
             taken_runs.append(mate)

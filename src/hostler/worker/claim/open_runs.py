@@ -51,7 +51,7 @@ def sort_open(
                 runs.free.append((queue, run))
             else:
                 runs.unfit += 1
-                runs.outgrown = (run.key.run, state.outgrew) if state.outgrew else runs.outgrown
+                runs.outgrown = outgrown(queue.job, run, can_ever) or runs.outgrown
         elif state.state == PAUSED:
             runs.paused += 1
         else:
@@ -68,6 +68,18 @@ def sort_open(
 def needed(job: Job, state: RunState) -> Job:
     """The job with the resources that this run of it needs: one that outgrew a GPU needs a larger one."""
     return replace(job, resources=job.resources.larger_than(state.outgrew)) if state.outgrew else job
+
+
+def fitting(fits: Fits, job: Job) -> Callable[[RunState], bool]:
+    """Whether a run of this sweep fits now, with the GPU that it needs."""
+    return lambda state: fits(needed(job, state))
+
+
+def outgrown(job: Job, run: OpenRun, can_ever: CanEver) -> tuple[str, int] | None:
+    """A run that does not fit this machine, and the size that it outgrew, where a larger GPU is all that is
+    lacking here."""
+    asked = replace(needed(job, run.state).resources, gpu_memory=None)
+    return (run.key.run, run.state.outgrew) if run.state.outgrew and can_ever(asked) else None
 
 
 def by_urgency(free: Iterable[Open]) -> list[Open]:

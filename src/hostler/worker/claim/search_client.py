@@ -30,6 +30,8 @@ from hostler.store import Store
 if TYPE_CHECKING:
     from hostler.search.search import Search
 
+May = Callable[[RunState], bool]  # whether a paused run may go on here
+
 PAUSING = ("asha", "hyperband")
 UNLOGGED = 3  # runs done without a value before a search that learns from it is halted
 TRIES = 8  # lost races for a journal entry before other work is looked for
@@ -62,8 +64,9 @@ class SearchClient:
         self._desks: dict[str, _SearchRecords] = {}
         self._without: dict[str, Queue] = {}  # sweeps that cannot be asked here
 
-    def promotion(self, queue: Queue) -> Promoted | None:
-        """A paused run that should go on, in a few requests: for sweeps whose new runs are computed."""
+    def promotion(self, queue: Queue, may: May) -> Promoted | None:
+        """A paused run that should go on, in a few requests: for sweeps whose new runs are computed. Those
+        that may not go on here are passed over."""
         if queue.job.search or not pauses(queue.job):
             return None
         desk = self._desk(queue)
@@ -73,19 +76,22 @@ class SearchClient:
         maybe = {run for rung in rungs.values() for run in rung} - desk.ends.names()
         while resume := desk.search.pruner.promote(rungs, sorted(maybe), over=False):
             state = fold(queue.log(resume.run).read_on().entries)
-            if waits(state):
+            if waits(state) and may(state):
                 return _promoted(queue, resume, state)
             maybe.discard(resume.run)
         return None
 
-    def ask(self, queue: Queue, opens: Sequence[OpenRun]) -> Promoted | Wait | Done:
-        """The search's answer; a new configuration is in the journal by then. `opens`: the sweep's."""
+    def ask(
+        self, queue: Queue, opens: Sequence[OpenRun], may: May = lambda state: True
+    ) -> Promoted | Wait | Done:
+        """The search's answer; a new configuration is in the journal by then. `opens`: the sweep's. Of those
+        that are paused only such as may go on here are answered."""
         desk = self._desk(queue)
         if desk is None:
             return Done()
         states = {run.key.run: run.state for run in opens}
         for _ in range(TRIES):
-            history = self._history(desk, queue, states)
+            history = self._history(desk, queue, states, may)
             if desk.space and self._halted(queue.job, history.trials):
                 return Done()
             answer = desk.search.ask(history)
@@ -150,10 +156,10 @@ class SearchClient:
         rungs = self._rungs.of(job.name, job.searched_from)
         return _SearchRecords(job, search, found, EndReader(self._store, job.name), rungs)
 
-    def _history(self, desk: _SearchRecords, queue: Queue, states: dict[str, RunState]) -> History:
+    def _history(self, desk: _SearchRecords, queue: Queue, states: dict[str, RunState], may: May) -> History:
         raw = desk.rungs.update() if queue.job.prune else {}
         rungs = telling.scores(raw, _goal(queue.job))
-        paused = {run for run, state in states.items() if waits(state)}
+        paused = {run for run, state in states.items() if waits(state) and may(state)}
         held = {run for run, state in states.items() if state.state == PAUSED} - paused
         if queue.journal is not None:
             first = queue.job.planned

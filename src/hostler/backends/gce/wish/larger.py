@@ -64,10 +64,12 @@ def enlarge(
     """Ask for one machine whose GPU has more than so many bytes. Answers its type, also where it is on its
     way; '' where the launch has none such, or an hour of all would cost more than `hourly`. `own`: the group
     of the VM that asks."""
-    row = next((one for one in settings.get("larger", ()) if one["gpu_memory"] > size), None)
+    rows = (one for one in settings.get("larger", ()) if one["gpu_memory"] > size)
+    # One more of its own group would be too small, too.
+    row = next((one for one in rows if groups.path(_group(one)) != own), None)
     if row is None:
         return ""
-    group = MachineGroup(row["region"], row["group"], tuple(row["zones"]), 1, row["spot"])
+    group = _group(row)
     path, machine = groups.path(group), str(row["machine"])
     if sizes.get(path, 0):
         return machine
@@ -82,6 +84,10 @@ def enlarge(
     name = f"{url}global/instanceTemplates/{group.name}"
     _make(client, path.rpartition("/")[0], groups.body(group, name, mine["description"], url))
     return machine
+
+
+def _group(row: Body) -> MachineGroup:
+    return MachineGroup(row["region"], row["group"], tuple(row["zones"]), 1, row["spot"])
 
 
 def _make(client: GceClient, path: str, body: Body) -> None:

@@ -319,7 +319,7 @@ class Executor:
             file,
             draft,
             function=group.packed,
-            leave=(*self._leave, *_programs(self._project, group)),
+            leave=(*self._leave, *_programs(self._project, group, self._leave)),
             shape=callers.without_main(_own_file(self._project, group)),
             mark=self._mark,
             check=lambda found: self._check_money(workers, found),
@@ -459,11 +459,11 @@ def _pass(line: str) -> None:
     """A damaged record of another run is not this program's concern."""
 
 
-def _programs(project: Project, group: _FunctionCalls) -> list[str]:
+def _programs(project: Project, group: _FunctionCalls, leave: Collection[str]) -> list[str]:
     """Files of the project that only make calls; a launcher of hostler's names its script in its calls."""
     if project.git is not None or group.function.__module__.startswith("hostler."):
         return []
-    return callers.programs(project.root, _own_file(project, group))
+    return callers.programs(project.root, _own_file(project, group), leave)
 
 
 def _own_file(project: Project, group: _FunctionCalls) -> str:

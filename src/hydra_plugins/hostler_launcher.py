@@ -32,6 +32,7 @@ KEYS: dict[str, Any] = {  # of `hydra.launcher`; `keys` are others of a sweep fi
     "again": False,
     "keys": {},
 }
+MARK = "multirun.yaml"  # the file that Hydra writes at the top of a multirun
 ConfigStore.instance().store(group="hydra/launcher", name="hostler", node=KEYS, provider="hostler")
 
 
@@ -134,17 +135,43 @@ def _options(config: DictConfig) -> list[str]:
 
 def _results(config: DictConfig) -> list[str]:
     """Folders in which Hydra itself writes, from the project's folder on: they are not code. Those of earlier
-    multiruns, wherever they were told to be, hold the file that Hydra marks them with."""
+    multiruns, wherever they were told to be, hold the file that Hydra marks them with. None holds the script,
+    the folder it was started in or the configuration: a job needs these."""
     from hostler.fleet.snapshot.snapshot import tree_of
     from hostler.sweeping import project_here
 
     root = os.path.realpath(project_here().root)
     names = (os.path.split(node.name) for node in tree_of(Path(root), names=True).files)
-    marked = [folder for folder, name in names if name == "multirun.yaml" and folder]
-    given = [config.hydra.sweep.dir, "outputs", "multirun"]
-    found = [os.path.relpath(os.path.realpath(folder), root) for folder in given]
-    inside = [name for name in found if name != "." and not name.startswith("..")]
-    return list(dict.fromkeys([*inside, *marked, "outputs", "multirun"]))
+    marked = [folder for folder, name in names if name == MARK and _is_of_hydra(Path(root, folder, name))]
+    given = [os.path.realpath(folder) for folder in (config.hydra.sweep.dir, "outputs", "multirun")]
+    found = [*given, *(os.path.join(root, folder) for folder in [*marked, "outputs", "multirun"])]
+    needed = [root, *_needed(config)]
+    free = [folder for folder in found if not any(_is_in(place, folder) for place in needed)]
+    return list(dict.fromkeys(os.path.relpath(folder, root) for folder in free if _is_in(folder, root)))
+
+
+def _is_of_hydra(file: Path) -> bool:
+    """Whether Hydra wrote it: all of its own settings are there, also `runtime`, which no person writes."""
+    try:
+        text = file.read_text("utf-8", "replace")
+    except OSError:  # gone, or not ours to read
+        return False
+    lines = {line.rstrip() for line in text.splitlines()}
+    return {"hydra:", "  sweep:", "  mode: MULTIRUN", "  runtime:"} <= lines
+
+
+def _needed(config: DictConfig) -> list[str]:
+    """The folder that the program was started in, its script, and where its configuration is found."""
+    sources = OmegaConf.select(config, "hydra.runtime.config_sources") or []
+    files = [source.path for source in sources if source.schema == "file"]
+    modules = [source.path.replace(".", "/") for source in sources if source.schema == "pkg"]
+    script = getattr(sys.modules["__main__"], "__file__", None)
+    return [os.path.realpath(path) for path in (".", *([script] if script else []), *files, *modules)]
+
+
+def _is_in(path: str, folder: str) -> bool:
+    """Whether the path is the folder, or below it."""
+    return path == folder or path.startswith(folder.rstrip(os.sep) + os.sep)
 
 
 def _divided(overrides: Sequence[str]) -> tuple[dict[str, Any], list[str]]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import builtins
 import concurrent.futures
 import json
+import statistics
 from collections.abc import Iterator
 from pathlib import Path
 from threading import Lock
@@ -19,8 +20,9 @@ import hostler
 import servers
 from hostler.backends.registry import HERE
 from hostler.errors import HostlerError, UsageError
-from hostler.executor import FunctionJob, _params
+from hostler.executor import FunctionJob, _FunctionCalls, _params
 from hostler.fleet import edit
+from hostler.records import layout
 from hostler.records.launch import ledger
 from hostler.records.rows import rows
 from hostler.records.run.attempt import claim
@@ -255,6 +257,30 @@ def test_calls_without_workers_and_money_end_with_the_reason(
     job = FunctionJob(pool, train, {})
     pool._see_to_workers("train", [job], [])
     assert "the budget is used up" in str(job.exception(0))
+
+
+@pytest.mark.parametrize("harm", ["damaged", "half-gone", "code"])
+def test_damaged_earlier_calls_keep_no_new_ones_from_going_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, harm: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("HOSTLER_CACHE", str(tmp_path / "cache"))
+    started: list[str] = []
+    monkeypatch.setattr(
+        "hostler.executor.start_workers", lambda store, workers, done, **more: started.append(done.job.name)
+    )
+    pool = hostler.Executor(store=str(tmp_path / "store"), leave=["store", "cache"])
+    for code in ("first", "second"):
+        (tmp_path / "code.py").write_text(f"name = {code!r}")
+        job = FunctionJob(pool, statistics.mean, {"data": [1, 2]})
+        pool._submit(_FunctionCalls(statistics.mean, None), [job])
+        if code == "first":
+            assert job.key is not None
+            source = sweeps.load(pool.store, job.key.sweep).source
+            spec = tmp_path / "store" / layout.spec(job.key.sweep, 1)
+            hurt = spec if harm == "damaged" else tmp_path / "store" / layout.code(str(source.snapshot))
+            spec.rename(spec.parents[1] / "left") if harm == "half-gone" else hurt.write_bytes(b"{")
+    assert len(set(started)) == 2 and job.key is not None and job.key.sweep == started[1]
 
 
 def test_machine_that_left_with_all_done_fails_no_call(

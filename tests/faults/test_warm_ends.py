@@ -166,6 +166,23 @@ def test_strict_process_ends_through_libc(tmp_path: Path, venv: Path, strict: bo
     assert warm == (fresh if strict else (*fresh[:2], "kept\non_exit 0\natexit\n")), "exit alone unloads"
 
 
+# As torch's: held by what is no module of the script. The kernel ends a process beyond its CPU time.
+MODULES = """
+import resource, sys, types
+resource.setrlimit(resource.RLIMIT_CPU, (8, 8))
+sys.held = [types.ModuleType(f"made{n}") for n in range(3000)]
+for module in sys.held:
+    module.names = [[] for _ in range(200)]
+    sys.modules[module.__name__] = module
+"""
+
+
+def test_end_of_thousands_of_modules_that_stay_is_quick(scene: Scene) -> None:
+    scene.script(MODULES)
+    assert [scene.run(warm=warm)[0].code for warm in (False, True, True)] == [0, 0, 0]
+    assert scene.warmth.refusals() == []
+
+
 def test_handlers_that_only_free_memory_need_no_exit() -> None:
     assert _in_fork(lambda seen: exit_handlers.needs_exit(seen)) == 0
 

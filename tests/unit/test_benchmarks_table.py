@@ -8,6 +8,8 @@ from types import ModuleType
 
 import pytest
 
+import servers
+
 FOLDER = Path(__file__).parents[2] / "benchmarks"
 PAGE = FOLDER.parent / "docs" / "benchmarks.md"
 ROUNDED = 1.03  # numbers of the page have two digits
@@ -141,7 +143,7 @@ def test_larger_store_bounds_the_memory_of_status(
 def test_fleet_on_a_virtual_clock_needs_no_time_and_repeats(run: ModuleType) -> None:
     import bench_fleet_clock
 
-    pytest.importorskip("greenlet")
+    servers.library("greenlet")
     first, second = (bench_fleet_clock.Fleet(4, 60).play() for _ in range(2))
     assert first.ended == 60 and first.asked["put ends"] == 60
     assert (first.asked, first.seconds, first.lost) == (second.asked, second.seconds, second.lost)
@@ -153,7 +155,7 @@ def test_fleet_on_a_virtual_clock_needs_no_time_and_repeats(run: ModuleType) -> 
 def test_broken_off_fleet_has_ended_as_many_as_asked(run: ModuleType) -> None:
     import bench_fleet_clock
 
-    pytest.importorskip("greenlet")
+    servers.library("greenlet")
     played = bench_fleet_clock.Fleet(4, 60, until=20).play()
     assert played.ended == 20 and played.requests >= 60
 

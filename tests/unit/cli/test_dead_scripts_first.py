@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+import servers
 from dead_world import POINTS, Scene
 from hostler import env
 from hostler.cli.assistants import answers
@@ -111,7 +112,7 @@ def test_verb_first_delivers_what_a_dead_script_left(scene: Scene, typed: Type, 
 
 @pytest.mark.parametrize("tool", ["read_metrics", "list_files"])
 def test_assistant_reads_what_a_dead_script_left(scene: Scene, tmp_path: Path, tool: str) -> None:
-    anyio, _ = pytest.importorskip("anyio"), pytest.importorskip("mcp")
+    anyio, _ = servers.library("anyio"), servers.library("mcp")
     from hostler.cli.assistants.server import Desk
 
     desk = Desk(tmp_path, scene.store.url)

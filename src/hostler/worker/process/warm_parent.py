@@ -314,32 +314,24 @@ def forget_handlers(signal: "Any") -> None:
             signal.signal(number, signal.SIG_DFL)
 
 
-class Trace:
-    """An object among a module's names, which is there as long as they are."""
-
-
 def drop_modules(kept: Modules) -> None:
     """Let go of the script's modules, so that what only they hold is finalized while they still have their
     names; those that something else holds lose them afterwards."""
     global MAIN
     later = kept.later()
     modules = [MAIN, *(one for _, one in later if one is not MAIN and isinstance(one, type(sys)))]
-    traces = []
-    for module in modules:
-        trace = vars(module)[""] = Trace()
-        traces.append(TOOLS["ref"](trace))
-    del module, trace
+    refs = [TOOLS["ref"](module) for module in modules]
     for name in ("__main__", *(name for name, _ in later)):
         kept.table[name] = None
     del later, MAIN
     while modules:
         modules.pop(0)
     TOOLS["gc"].collect()
-    left = [trace for ref in traces if (trace := ref()) is not None]
-    for trace in left:
-        for names in TOOLS["gc"].get_referrers(trace):
-            if type(names) is dict:
-                clear(names)
+    left = False
+    for ref in reversed(refs):  # as the interpreter goes: those that came last first
+        if (module := ref()) is not None:
+            clear(vars(module))
+            left, module = True, None
     if left:
         TOOLS["gc"].collect()
 

@@ -254,7 +254,7 @@ class Executor:
         self.shutdown(wait=error is None)
 
     def title(self, function: Callable[..., Any]) -> str:
-        """What its calls are called."""
+        """The name of its calls."""
         return self._name or name_of(function)
 
     def _add(self, function: Callable[..., Any], calls: list[dict[str, Any]]) -> list[FunctionJob]:

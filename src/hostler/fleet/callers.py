@@ -70,7 +70,7 @@ def _is_program(name: str, text: str) -> bool:
 
 
 def _names_of_hostler(tree: ast.Module) -> dict[str, str]:
-    """What its imports from hostler are called in a file, and what they are."""
+    """Names of its imports from hostler in a file, and what they are."""
     found: dict[str, str] = {}
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
@@ -100,7 +100,7 @@ def _acts(tree: ast.Module, makes: Collection[ast.AST]) -> bool:
 
 
 def _outside(node: ast.AST) -> Iterator[ast.AST]:
-    """What is carried out as the file is read: everything outside functions and classes."""
+    """Statements that are carried out as the file is read: everything outside functions and classes."""
     for child in ast.iter_child_nodes(node):
         if not isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef | ast.Lambda):
             yield child

@@ -71,7 +71,7 @@ def lines(job: Job) -> Iterator[str]:
 
 
 def _concerning(form: Form, values: list[Any]) -> Form:
-    """What a form says of these values."""
+    """The words of a form for these values."""
     if not any(isinstance(value, bool) for value in values):
         form = replace(form, booleans="", true=None, false=None)
     return form if _has_list(values) else replace(form, lists="")

@@ -57,7 +57,7 @@ Two = TypeVar("Two")
 
 @dataclass(frozen=True)
 class PackOutcome:
-    """What came of packing a sweep."""
+    """The outcome of packing a sweep."""
 
     runs: int = 0  # that were packed now
     gone: int = 0  # objects that were deleted

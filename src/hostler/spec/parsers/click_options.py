@@ -55,7 +55,7 @@ def _is_command(decorator: ast.expr) -> bool:
 
 
 def _command_names(function: _Function) -> set[str]:
-    """What a command may be called: as its decorator says, or after its function."""
+    """Names of a command: as its decorator says, or after its function."""
     for call in calls(list(function.decorator_list)):
         if last_name(call.func) == "command":
             name = constant(call.args[0] if call.args else (keywords(call) or {}).get("name"), {})

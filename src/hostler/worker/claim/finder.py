@@ -76,7 +76,7 @@ class Found:
 
 @dataclass(frozen=True)
 class Asked:
-    """What searches answered: perhaps a run, else how many may want one later."""
+    """The answer of searches: perhaps a run, else how many may want one later."""
 
     taken: Taken | None = None
     becoming: int = 0

@@ -173,7 +173,7 @@ def _pull(world: World, pod: Obj, sandbox: Sandbox, container: Mapping[str, Any]
 
 
 def _no_answer(image: str) -> str:
-    """What containerd says of an image whose registry is not there."""
+    """Containerd's words for an image whose registry is not there."""
     place, _, tag = image.rpartition(":")
     host, _, path = place.partition("/")
     return _NO_ANSWER.format(image=image, host=host, path=path, tag=tag)

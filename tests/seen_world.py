@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 import math
-import os
 import random
+import threading
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -88,13 +88,19 @@ class Seen:
             failure = {"kind": "exception", "message": message, "traceback": TRACE.format(message=message)}
             end |= {"failure": failure, "signature": message[:20]}
         self.entry(job, index, 2, end)
-        (self.folder / layout.ends(job.name)).mkdir(parents=True, exist_ok=True)
-        key = layout.end(job.name, job.run_id(index), 2)
-        (self.folder / key).write_bytes(encode(json.loads(json.dumps(end))))
+        self._write(layout.end(job.name, job.run_id(index), 2), json.loads(json.dumps(end)))
 
     def entry(self, job: Job, index: int, k: int, record: dict[str, Any]) -> None:
-        os.makedirs(self.folder / layout.logs_of(job.name), exist_ok=True)
-        (self.folder / layout.log_entry(job.name, job.run_id(index), k)).write_bytes(encode(record))
+        self._write(layout.log_entry(job.name, job.run_id(index), k), record)
+
+    def _write(self, key: str, record: dict[str, Any]) -> None:
+        """Whole at once, since somebody may read; without the flush of a put, which thousands of entries
+        would wait for."""
+        path = self.folder / key
+        making = path.with_name(f".tmp-{threading.get_ident()}")  # which stores hide
+        path.parent.mkdir(parents=True, exist_ok=True)
+        making.write_bytes(encode(record))
+        making.replace(path)
 
 
 def learning(params: Mapping[str, Any], steps: int = 40) -> list[Point]:

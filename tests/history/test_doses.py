@@ -72,8 +72,10 @@ def test_torch_training_by_hand_survives_twenty_kills_a_seed(tmp_path: Path, see
 @pytest.mark.soak
 @pytest.mark.timeout(7200)
 @pytest.mark.parametrize("store", STORES)
-def test_torch_training_of_a_worker_survives_a_hundred_kills(tmp_path: Path, store: str, url: str) -> None:
-    killed_at_work(tmp_path, url, kills=part_of(100, 2), seed=SEED)
+def test_torch_training_of_a_worker_survives_a_hundred_kills(
+    tmp_path_factory: pytest.TempPathFactory, store: str, url: str
+) -> None:
+    killed_at_work(short(tmp_path_factory), url, kills=part_of(100, 2), seed=SEED)
 
 
 @pytest.mark.timeout(600)
@@ -81,8 +83,12 @@ def test_torch_training_of_a_worker_survives_a_hundred_kills(tmp_path: Path, sto
 def test_torch_training_of_a_worker_survives_two_kills(
     tmp_path_factory: pytest.TempPathFactory, store: str, url: str
 ) -> None:
-    """In a folder with a short name: the loader's processes make sockets there, of 107 letters at most."""
-    killed_at_work(tmp_path_factory.mktemp("t"), url, kills=2, seed=repeatable())
+    killed_at_work(short(tmp_path_factory), url, kills=2, seed=repeatable())
+
+
+def short(folders: pytest.TempPathFactory) -> Path:
+    """A folder with a short name: a loader's processes make sockets there, of 107 letters at most."""
+    return folders.mktemp("t")
 
 
 def killed_at_work(folder: Path, url: str, *, kills: int, seed: int) -> None:

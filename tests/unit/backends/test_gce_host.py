@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
+
+import pytest
 
 from hostler.backends.gce.client import GceClient
 from hostler.backends.gce.host import GceHost, Vm
@@ -88,3 +91,76 @@ def test_group_of_the_vm_gets_the_workers_that_are_lacking() -> None:
 def test_two_workers_that_grow_at_once_stay_within_the_cap() -> None:
     found, sizes = grown(Beside(**{"us-east1": 1, "europe-west4": 2}), 6, 7)
     assert found == 7 == sum(sizes.values())
+
+
+class Ending(GceClient):
+    """Three groups of a launch and its template; the VM that asks is taken away before some request."""
+
+    def __init__(self, lasts: int) -> None:
+        super().__init__("p")
+        self.lasts = lasts  # changes until then
+        self.members = {f"regions/{one}/instanceGroupManagers/x-1": 0 for one in ("a-1", "us-east1", "z-1")}
+        self.members[OWN] = 1
+        self.templates = {"global/instanceTemplates/x-1"}
+        self.alone = False  # the VM is in no group
+
+    def _lives(self) -> None:
+        if not self.lasts:
+            raise KeyboardInterrupt
+        self.lasts -= 1
+
+    def change(self, verb: str, path: str, body: Any = None, **query: Any) -> dict[str, Any]:
+        assert (verb, path) == ("POST", f"{OWN}/abandonInstances")
+        if not self.alone:
+            self._lives()
+            self.members[OWN], self.alone = 0, True
+        return {}
+
+    def delete(self, path: str) -> bool:
+        self._lives()
+        assert self.alone or path != OWN, "a group takes its VMs along"
+        assert path not in self.templates or not self.members, "a group uses it"
+        found = path in self.members or path in self.templates
+        self.members.pop(path, None)
+        self.templates.discard(path)
+        return found
+
+    def find(self, path: str) -> dict[str, Any] | None:
+        return {}
+
+    def begin(self, verb: str, path: str, body: Any = None) -> str:
+        self._lives()
+        assert (verb, path) == ("DELETE", "zones/us-east1-b/instances/x-1-abcd")
+        return "operation"
+
+    def managed(self, group: str) -> Iterator[dict[str, Any]]:
+        yield from ()
+
+
+OWN = "regions/us-east1/instanceGroupManagers/x-1"
+CHANGES = 6  # two groups, out of its own, that, the template, itself
+
+
+def ended(client: Ending) -> None:
+    made = GceHost()
+    made.vm = Vm("x-1-abcd", "us-east1-b", {"groups": [*client.members], "templates": ["x-1"]}, client)
+    made.tear_down(lambda: None)
+
+
+@pytest.mark.parametrize("changes", range(CHANGES))
+def test_vm_lost_while_it_ends_its_launch_comes_back_or_leaves_one_group(changes: int) -> None:
+    client = Ending(changes)
+    with pytest.raises(KeyboardInterrupt):
+        ended(client)
+    if client.members.get(OWN):  # its group makes it anew, and that one ends what is left
+        client.lasts = CHANGES
+        ended(client)
+        assert not client.members and not client.templates
+    else:
+        assert set(client.members) <= {OWN}, "what the next launch finds and removes is as little as can be"
+
+
+def test_end_of_a_launch_leaves_nothing_of_it() -> None:
+    client = Ending(CHANGES)
+    ended(client)
+    assert not client.members and not client.templates and not client.lasts

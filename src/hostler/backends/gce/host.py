@@ -113,9 +113,11 @@ class GceHost(LocalHost):
         return larger.enlarge(self.vm.client, self.vm.settings, self.vm.group, sizes, size, hourly)
 
     def tear_down(self, settled: Callable[[], None]) -> None:
-        client, settings = self.vm.client, self.vm.settings
-        removal.abandon(client, self.vm.path, self.vm.group)
-        removal.tear_down(client, settings["groups"], settings["templates"])
+        """Its own group goes last: until then a VM that is taken away meanwhile is brought back, and goes on."""
+        client, settings, own = self.vm.client, self.vm.settings, self.vm.group
+        removal.tear_down(client, [group for group in settings["groups"] if group != own], [])
+        removal.abandon(client, self.vm.path, own)
+        removal.tear_down(client, [own], settings["templates"])
         settled()
         removal.vanish(client, self.vm.path)
 

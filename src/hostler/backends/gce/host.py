@@ -113,7 +113,7 @@ class GceHost(LocalHost):
         return larger.enlarge(self.vm.client, self.vm.settings, self.vm.group, sizes, size, hourly)
 
     def tear_down(self, settled: Callable[[], None]) -> None:
-        """Its own group goes last: until then a VM that is taken away meanwhile is brought back, and goes on."""
+        """Its own group goes last: until then the VM, if it is taken away, is brought back and goes on."""
         client, settings, own = self.vm.client, self.vm.settings, self.vm.group
         removal.tear_down(client, [group for group in settings["groups"] if group != own], [])
         removal.abandon(client, self.vm.path, own)

@@ -247,7 +247,7 @@ def until_over(world: CloudWorld) -> None:
         world.until_gone(10)
     except AssertionError:
         for name in TYPES:
-            assert world.run("down", name, "-y", timeout=120).code == 0
+            assert world.run("down", name, timeout=120).code == 0
         world.until_gone(10)
 
 

@@ -260,6 +260,10 @@ class Run:
         self._position.reach(int(step))
         self._boundary(EPOCH)
 
+    def _reached(self, step: int) -> None:
+        """So many steps are done, and no more: nothing is saved here, nor is this a place to leave."""
+        self._position.reach(step)
+
     def artifact(self, path: str | Path, name: str | None = None) -> Path:
         """Keep a file or folder with the run: a copy in `output_dir`, whose path is returned."""
         self._check("artifact")

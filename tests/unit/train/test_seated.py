@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 import torch
 
+from hostler.records.checkpoint import saved_folder
 from hostler.records.run import handoff
 from hostler.sdk.start import CURRENT
 from hostler.train import ranks
@@ -77,6 +78,15 @@ def test_each_run_has_its_own_rows_weights_points_and_end(tmp_path: Path) -> Non
         assert distance(cabin.weights(number), alone(config)) < TOLERANCE
         assert "test/last/accuracy" in cabin.said(number)
         assert (cabin.folder(number).output / "done").exists()
+
+
+def test_last_checkpoint_has_the_step_at_which_training_ended(tmp_path: Path) -> None:
+    patient = [RATES[0].but(early_stopping_patience=1, best_checkpoint_goal="max"), *RATES[1:]]
+    cabin = Cabin(tmp_path, [one.but(best_checkpoint_goal="max") for one in patient])
+    cabin.train()
+    newest = [saved_folder.committed(cabin.folder(number).checkpoint)[0] for number in range(3)]
+    assert [mark.step for mark in newest] == [30, 45, 45]
+    assert (handoff.read(cabin.folder(0).early) or {})["step"] == 30
 
 
 def test_diverged_or_stopped_member_leaves_others_equal_to_the_bit(tmp_path: Path) -> None:

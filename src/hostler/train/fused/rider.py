@@ -148,6 +148,7 @@ class Rider:
         self.run.at_step(self.step)
 
     def finish(self) -> None:
+        self.run._reached(self.step)  # the last boundary was a stretch before
         if not self.is_done:
             self.folder.say(f"stopped early: nothing better for {self.config.early_stopping_patience} epochs")
             self.run._ends_early()

@@ -23,6 +23,7 @@ import sys
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -56,10 +57,19 @@ class Evidence:
     def of(self, what: str) -> list[Record]:
         return [event for event in self.events if event["what"] == what]
 
-    @property
+    @cached_property
     def expected(self) -> dict[str, Record]:
         """Run → what the undisturbed one is: state, curves, weights."""
         return {run: row for event in self.of("expected") for run, row in event["runs"].items()}
+
+    @cached_property
+    def of_run(self) -> dict[str, list[Record]]:
+        """Run → the events that are about it alone, in their order."""
+        found: dict[str, list[Record]] = {}
+        for event in self.events:
+            if "run" in event:
+                found.setdefault(event["run"], []).append(event)
+        return found
 
 
 def check(folder: Path) -> list[Violation]:
@@ -138,13 +148,14 @@ def _unchanged(evidence: Evidence) -> Found:
 
 
 def _fenced(evidence: Evidence) -> Found:
+    nodes = {sweep: _nodes_of(evidence, sweep) for sweep in {one.sweep for one in evidence.truths.values()}}
     for run, truth in evidence.truths.items():
         yield from ((run, said) for said in truth.broken)
         claims = {k for k, entry in enumerate(truth.entries, start=1) if entry.get("kind") == "claim"}
         for attempt, step in truth.commits:
             if attempt not in claims:
                 yield run, f"checkpoint {attempt}-{step} is of an attempt that never had the run"
-        yield from ((run, said) for said in _strangers(truth, _nodes_of(evidence, truth)))
+        yield from ((run, said) for said in _strangers(truth, nodes[truth.sweep]))
     readers = evidence.of("read")
     if not any(event["when"] == "after" for event in readers):
         yield "history", "no reader was asked afterwards"
@@ -161,9 +172,9 @@ def _fenced(evidence: Evidence) -> Found:
             yield from ((event["sweep"], f"{event['reader']} {said}") for said in _ranked(event, evidence))
 
 
-def _nodes_of(evidence: Evidence, truth: Truth) -> tuple[int, int]:
+def _nodes_of(evidence: Evidence, sweep: str) -> tuple[int, int]:
     """The fewest and the most nodes that a run of this sweep may have."""
-    wanted = rawrecords.newest_spec(evidence.objects, truth.sweep).get("resources") or {}
+    wanted = rawrecords.newest_spec(evidence.objects, sweep).get("resources") or {}
     nodes = int(wanted.get("nodes") or 1)
     return int(wanted.get("min_nodes") or nodes), nodes
 
@@ -318,9 +329,7 @@ def _late(evidence: Evidence, run: str, truth: Truth) -> set[tuple[int, int]]:
     before that last request, and the later attempt may have deleted their files as those of a save that was
     cut off. Readers take the later attempt's."""
     newest_claim, late = 0, set[tuple[int, int]]()
-    for event in evidence.events:
-        if event.get("run") != run:
-            continue
+    for event in evidence.of_run.get(run, ()):
         if event["what"] == "entry" and event["kind"] == "claim":
             newest_claim = max(newest_claim, event["k"])
         elif event["what"] == "saved" and event["attempt"] < newest_claim:
@@ -392,10 +401,12 @@ def _launches(objects: Objects) -> Found:
 def _half_made(objects: Objects) -> Found:
     """Files of a save that was cut off, although its attempt has saved again since."""
     found = {m[0]: (m[1], int(m[2]), int(m[3])) for key in objects if (m := SAVE.match(key))}
-    whole = {at for folder, at in found.items() if {f"{folder}COMMIT", f"{folder}KEEP"} & set(objects)}
+    whole = {at for folder, at in found.items() if f"{folder}COMMIT" in objects or f"{folder}KEEP" in objects}
+    newest: dict[tuple[str, int], int] = {}
+    for run, attempt, step in whole:
+        newest[run, attempt] = max(step, newest.get((run, attempt), step))
     for folder, (run, attempt, step) in sorted(found.items()):
-        later = any(at[:2] == (run, attempt) and at[2] > step for at in whole)
-        if later and (run, attempt, step) not in whole:
+        if step < newest.get((run, attempt), step) and (run, attempt, step) not in whole:
             yield folder, "files of a save that was cut off are left"
 
 

@@ -44,7 +44,7 @@ TIMES = {
 TIMING = Timing(beat=0.5, lease=10, idle=10, wait_max=0.5, machines=120, report=240, stockout=2)
 NAP, MOST = 0.4, 3
 EVERY = 1.0  # seconds between two checkpoints
-DEARER = 1.25  # times the best in hindsight, on average: what a boot and bad luck make of so little work
+DEARER = 1.1  # times the best in hindsight, on average: one machine more, or its luck, moves a bill as much
 GAP = VaryingSeconds((), 0.2, 0.8)  # between two runs of a worker
 JOB = Job("grid", ("python", "train.py"))
 SPEEDY = TRAIN.replace(

@@ -224,6 +224,8 @@ def _read_after(row: Record, truth: Truth, wanted: Record) -> Iterator[str]:
         yield f"does not show checkpoint {truth.newest}"
     if "printed" in row:
         yield from _printed(row["printed"], truth)
+    if "again" in row:
+        yield from _read_again(row["again"], truth, wanted)
 
 
 def _claims(truth: Truth) -> list[int]:
@@ -242,6 +244,14 @@ def _printed(shown: Mapping[str, list[str]], truth: Truth) -> Iterator[str]:
     last = claims[-1:] or [0]
     if missing := _plain(truth.printed.get(last[0], ())) - _plain(shown.get(str(len(claims)), ())):
         yield f"leaves out {min(missing)!r}, which attempt {last[0]} printed"
+
+
+def _read_again(again: Record, truth: Truth, wanted: Record) -> Iterator[str]:
+    """What the run measured is known as its own, and is not taken from its output once more."""
+    if odd := sorted(set(again["own"]) - _measured(truth)):
+        yield f"says that the run measured {odd}, and the winning chain did not"
+    if odd := sorted(set(again["metrics"]) & set(wanted.get("curves", ()))):
+        yield f"takes {odd} from the output, which the run has by itself"
 
 
 def _plain(lines: Sequence[str]) -> Counter[str]:

@@ -277,6 +277,14 @@ def logs_show_an_attempt_that_never_was(good: Good) -> None:
     asked_after(good, "logs", lambda row: row["printed"].update({"3": ["line"]}))
 
 
+def metrics_finds_a_value_again(good: Good) -> None:
+    asked_after(good, "metrics", lambda row: row["again"]["metrics"].append("value"))
+
+
+def metrics_names_what_was_never_measured(good: Good) -> None:
+    asked_after(good, "metrics", lambda row: row["again"]["own"].append("accuracy"))
+
+
 def reader_saw_what_never_was(good: Good) -> None:
     row = {"state": "paused", "attempts": 1, "metrics": {}}
     event = {"what": "read", "reader": "hostler status", "when": "meanwhile", "runs": {good.run: row}}
@@ -388,6 +396,8 @@ PLANTED: list[tuple[str, str, Callable[[Good], None]]] = [
     (FENCED, "logs have a line", logs_show_fenced_lines_as_the_winners),
     (FENCED, "logs lack a line", logs_leave_out_a_line_of_the_winner),
     (FENCED, "logs have an attempt", logs_show_an_attempt_that_never_was),
+    (FENCED, "metrics reads a value again", metrics_finds_a_value_again),
+    (FENCED, "metrics has another name", metrics_names_what_was_never_measured),
     (FENCED, "reader saw what never was", reader_saw_what_never_was),
     (FENCED, "checkpoint without a claim", checkpoint_of_an_attempt_without_a_claim),
     (FENCED, "points that never were", attempt_goes_on_after_points_that_never_were),

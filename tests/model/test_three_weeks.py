@@ -21,6 +21,7 @@ from typing import Any
 import checker
 import pytest
 import staged
+from recorder import events_of
 from schedule import repeatable
 from staged import LEASE, Clock, Happening, Killed, Script, Stage, StagedWorker
 from verdict import frame, restore
@@ -229,7 +230,7 @@ def test_checker_sees_a_torn_history_of_weeks(folder: Path) -> None:
     career.carry_out()
     place = evidence_of(career, folder / "evidence")
     assert checker.check(place) == []
-    events = [json.loads(line) for line in (place / "history.jsonl").read_text().splitlines()]
+    events = events_of(place)
     whole = {"started", "killed", "entry", "saved", "expected", "read", "left"}
     assert whole <= {event["what"] for event in events}
     claims = [event for event in events if event.get("kind") == "claim"]

@@ -18,6 +18,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 import re
 import sys
 from collections import Counter
@@ -189,7 +190,7 @@ def _read_meanwhile(row: Record, truth: Truth, wanted: Record) -> Iterator[str]:
         yield f"said {row['state']} in attempt {row['attempts']}, which was never so"
     for name, value in row.get("metrics", {}).items():
         known = [v for _, v in wanted.get("curves", {}).get(name, [])]
-        if known and value not in known:
+        if known and not any(_same(value, v, wanted) for v in known):
             yield f"showed {name} = {value}, which no step has"
 
 
@@ -255,8 +256,8 @@ def _read_again(again: Record, truth: Truth, wanted: Record) -> Iterator[str]:
 
 
 def _plain(lines: Sequence[str]) -> Counter[str]:
-    """Lines that a terminal shows as they are."""
-    return Counter(line for line in lines if line.isprintable())
+    """Lines that a terminal shows as they are, but for empty ones."""
+    return Counter(line for line in lines if line and line.isprintable())
 
 
 def _ranked(event: Record, evidence: Evidence) -> Iterator[str]:
@@ -272,6 +273,11 @@ def _ranked(event: Record, evidence: Evidence) -> Iterator[str]:
     values = [ends[run] for run in event["ranked"] if run in ends]
     if values != sorted(values, reverse=True):
         yield f"ranks by another {name} than the winning chains have: {values}"
+
+
+def _same(one: float, other: float, wanted: Record) -> bool:
+    """To the bit; `near` is by how much at most, where the undisturbed run sums in another order."""
+    return one == other or math.isclose(one, other, rel_tol=wanted.get("near", 0.0))
 
 
 def _measured(truth: Truth) -> set[str]:
@@ -299,7 +305,7 @@ def _steps(evidence: Evidence) -> Found:
                 yield run, f"steps {missing} of {name} are missing"
             elif own != steps:
                 yield run, f"steps of {name} are {own}, not {steps}"
-            elif found != [tuple(point) for point in curve]:
+            elif not all(_same(a, b, wanted) for (_, a), (_, b) in zip(found, curve, strict=True)):
                 yield run, f"values of {name} are not those of the undisturbed run"
 
 

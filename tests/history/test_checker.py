@@ -168,6 +168,17 @@ def test_checker_runs_without_hostler_on_the_standard_library(good: Good) -> Non
     assert (answer.returncode, answer.stdout) == (0, "2 runs, 0 violations\n"), answer.stderr
 
 
+@pytest.mark.parametrize(("by", "rules"), [(1e-7, set()), (1e-3, {STEPS})])
+def test_values_pass_within_the_rounding_that_is_allowed(good: Good, by: float, rules: set[str]) -> None:
+    def change(event: dict[str, Any]) -> None:
+        for row in event["runs"].values() if event["what"] == "expected" else ():
+            row["near"] = 1e-5
+            row["curves"] = {n: [(k, v * (1 + by)) for k, v in own] for n, own in row["curves"].items()}
+
+    good.rewrite(change)
+    assert good.found() == rules
+
+
 def second_end(good: Good) -> None:
     good.append(**{**good.log()[-1], "token": "other", "at": 1.0, "state": "failed"})
 

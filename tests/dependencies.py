@@ -8,31 +8,56 @@ it, they must name every package of pyproject.toml in a version that it allows, 
 from __future__ import annotations
 
 import json
-import re
 import sys
 import uuid
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, distribution
 from pathlib import Path
 from typing import Any
 
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name as plain
+from packaging.version import Version
 
 ROOT = Path(__file__).parents[1]
 OURS = {"test", "frameworks", "gangs-test", "docs", "lint", "all"}  # extras that no user installs
-# A new major version of these may change what hostler uses of them: it is tried, and let in by hand.
-BOUNDED = {
-    "click",
-    "pydantic",
-    "obstore",
-    "optuna",
-    "mcp",
-    "lightkube",
-    "hydra-core",
-    "huggingface-hub",
-    "trackio",
+
+
+@dataclass(frozen=True)
+class Breakage:
+    """A release after which code that used the package had to change; its next major may do so again."""
+
+    release: str
+    what: str
+
+
+# Packages that broke their users before. Each needs an upper bound that leaves the next major out, so that a
+# person tries that one and lets it in.
+BROKE = {
+    "click": Breakage("8.2.0", "CliRunner lost mix_stderr; 8.3 read flags' defaults otherwise"),
+    "datasets": Breakage("4.0.0", "datasets by a script are not loaded any more; trust_remote_code is gone"),
+    "huggingface-hub": Breakage(
+        "1.0.0", "httpx in the place of requests: other exceptions; Repository is gone"
+    ),
+    "hydra-core": Breakage("1.1.0", "defaults are merged in another order (_self_)"),
+    "ipykernel": Breakage("6.0.0", "what a kernel's child processes print became output of the cell"),
+    "mlflow-skinny": Breakage("3.0.0", "recipes and some flavours are gone; log_model has other words"),
+    "numpy": Breakage("2.0.0", "np.float_ and others are gone; other types of mixed sums; another ABI"),
+    "optuna": Breakage("4.0.0", "optuna.multi_objective is gone; integrations moved to another package"),
+    "pandas": Breakage("2.0.0", "DataFrame.append and iteritems are gone; 3.0 has other texts, and copies"),
+    "pillow": Breakage("10.0.0", "Image.ANTIALIAS, ImageDraw.textsize and ImageFont.getsize are gone"),
+    "pydantic": Breakage("2.0", "validators, config, .dict() and .json() have other names and rules"),
+    "pyyaml": Breakage("6.0", "yaml.load needs a Loader"),
+    "sqlalchemy": Breakage("2.0.0", "Engine.execute and texts as statements are gone"),
+    "starlette": Breakage("1.0.0", "on_startup, on_shutdown and the decorators of routes are gone"),
+    "timm": Breakage("0.9.0", "pretrained models have other names, with the tag of their weights"),
+    "torch": Breakage("2.6.0", "torch.load reads weights only, unless told otherwise"),
+    "transformers": Breakage("5.0.0", "TensorFlow and JAX models and many deprecated arguments are gone"),
+    "wandb": Breakage("0.18.0", "another process in another language writes the runs"),
 }
+# Young ones, of which no such release is named here: they promise little before their next major.
+YOUNG = {"lightkube", "mcp", "obstore", "trackio"}
 
 
 def needed(project: dict[str, Any]) -> Iterator[tuple[Requirement, bool]]:
@@ -112,15 +137,25 @@ def problems(project: dict[str, Any], bom: dict[str, Any], pinned: str) -> list[
             found.append(
                 f"{name} {versions[name]} is not what pyproject.toml allows: {requirement.specifier}"
             )
-        if name in BOUNDED and not re.search(r"<\d", str(requirement.specifier)):
-            found.append(
-                f"{name} needs an upper bound in pyproject.toml: its major versions change what hostler uses"
-            )
+        if name in versions and not _is_bounded(requirement, versions[name]):
+            found.append(f"{name} needs an upper bound in pyproject.toml: {_why(name)}")
     for row in bom["dependencies"]:
         found += [
             f"{row['ref']} needs {n}, which is not named" for n in row["dependsOn"] if n not in versions
         ]
     return found
+
+
+def _is_bounded(requirement: Requirement, version: str) -> bool:
+    """Whether the major version after the one that is installed stays out, where it has to."""
+    name = plain(requirement.name)
+    following = f"{Version(version).major + 1}.0"
+    return name not in {*BROKE, *YOUNG} or not requirement.specifier.contains(following)
+
+
+def _why(name: str) -> str:
+    broke = BROKE.get(name)
+    return f"{broke.release} broke what used it: {broke.what}" if broke else "it is young"
 
 
 def main(words: list[str]) -> int:

@@ -11,10 +11,13 @@ import json
 import os
 import subprocess
 import sys
+import threading
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+Watch = Callable[[dict[str, Any]], object]
 SOURCE = Path(__file__).parent.parent / "src"
 
 PARENT = """
@@ -51,10 +54,17 @@ def saving():
             continue
     return False
 
+def tell(folder, what, pid, **facts):
+    event = {"folder": folder, "what": what, "pid": pid, "theirs": time.time(), **facts}
+    print(json.dumps(event), flush=True)
+
 def attempt(folder, doomed):
     pid = os.fork()
     if pid:
-        return os.waitpid(pid, 0)[1]
+        tell(folder, "started", pid)
+        status = os.waitpid(pid, 0)[1]
+        tell(folder, "killed" if os.WIFSIGNALED(status) else "ended", pid, in_save=bool(doomed and doomed[2]))
+        return status
     here = os.path.abspath(folder)
     os.environ.update(HOSTLER_CACHE=here + "/cache", TMPDIR=here + "/tmp", XDG_RUNTIME_DIR=here + "/tmp")
     os.chdir(here)
@@ -107,21 +117,42 @@ def carry_out(
     seed: int,
     imports: str = "torch,torch._dynamo",
     in_saves: bool = False,
+    watch: Watch = lambda event: None,
 ) -> tuple[Outcome, Outcome]:
-    """Undisturbed and killed, each in a folder of its own; what it leaves there is its result."""
+    """Undisturbed and killed, each in a folder of its own; what it leaves there is its result. Processes of
+    both are known by the cache of the killed one."""
     for name in ("calm", "killed"):
         (root / name / "tmp").mkdir(parents=True)
         (root / name / "train.py").write_text(script)
     kept = {k: v for k, v in os.environ.items() if not k.startswith("HOSTLER_")}
-    done = subprocess.run(
-        [sys.executable, "-c", PARENT, str(kills), str(seed), str(naps), str(in_saves), imports],
-        cwd=root,
-        env={**kept, "PYTHONPATH": str(SOURCE), "OMP_NUM_THREADS": "1"},
-        capture_output=True,
-        text=True,
-        timeout=280 + 20 * kills,
-    )
-    assert done.returncode == 0, (done.stdout + done.stderr)[-6000:]
-    said = [json.loads(line) for line in done.stdout.splitlines() if line.startswith('{"killed"')]
-    calm, killed = (one["killed"] for one in said)
-    return Outcome(calm, root / "calm", done.stderr), Outcome(killed, root / "killed", done.stderr)
+    own = {"PYTHONPATH": str(SOURCE), "OMP_NUM_THREADS": "1", "HOSTLER_CACHE": str(root / "killed" / "cache")}
+    said, errors = list[str](), root / "errors.log"
+    with (
+        errors.open("w") as stderr,
+        subprocess.Popen(
+            [sys.executable, "-c", PARENT, str(kills), str(seed), str(naps), str(in_saves), imports],
+            cwd=root,
+            env={**kept, **own},
+            stdout=subprocess.PIPE,
+            stderr=stderr,
+            text=True,
+        ) as parent,
+    ):
+        late = threading.Timer(280 + 20 * kills, parent.kill)
+        late.start()
+        try:
+            assert parent.stdout is not None
+            for line in parent.stdout:
+                said.append(line)
+                if line.startswith('{"folder"'):
+                    watch(json.loads(line))
+        except BaseException:
+            parent.kill()
+            raise
+        finally:
+            parent.wait()
+            late.cancel()
+    told = errors.read_text()
+    assert parent.returncode == 0, ("".join(said) + told)[-6000:]
+    calm, killed = (json.loads(line)["killed"] for line in said if line.startswith('{"killed"'))
+    return Outcome(calm, root / "calm", told), Outcome(killed, root / "killed", told)

@@ -18,6 +18,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 import re
 import sys
 from collections import Counter
@@ -200,7 +201,7 @@ def _read_meanwhile(row: Record, truth: Truth, wanted: Record) -> Iterator[str]:
         yield f"said {row['state']} in attempt {row['attempts']}, which was never so"
     for name, value in row.get("metrics", {}).items():
         known = [v for _, v in wanted.get("curves", {}).get(name, [])]
-        if known and value not in known:
+        if known and not any(_same(value, v, wanted) for v in known):
             yield f"showed {name} = {value}, which no step has"
 
 
@@ -235,6 +236,8 @@ def _read_after(row: Record, truth: Truth, wanted: Record) -> Iterator[str]:
         yield f"does not show checkpoint {truth.newest}"
     if "printed" in row:
         yield from _printed(row["printed"], truth)
+    if "again" in row:
+        yield from _read_again(row["again"], truth, wanted)
 
 
 def _claims(truth: Truth) -> list[int]:
@@ -255,9 +258,17 @@ def _printed(shown: Mapping[str, list[str]], truth: Truth) -> Iterator[str]:
         yield f"leaves out {min(missing)!r}, which attempt {last[0]} printed"
 
 
+def _read_again(again: Record, truth: Truth, wanted: Record) -> Iterator[str]:
+    """What the run measured is known as its own, and is not taken from its output once more."""
+    if odd := sorted(set(again["own"]) - _measured(truth)):
+        yield f"says that the run measured {odd}, and the winning chain did not"
+    if odd := sorted(set(again["metrics"]) & set(wanted.get("curves", ()))):
+        yield f"takes {odd} from the output, which the run has by itself"
+
+
 def _plain(lines: Sequence[str]) -> Counter[str]:
-    """Lines that a terminal shows as they are."""
-    return Counter(line for line in lines if line.isprintable())
+    """Lines that a terminal shows as they are, but for empty ones."""
+    return Counter(line for line in lines if line and line.isprintable())
 
 
 def _ranked(event: Record, evidence: Evidence) -> Iterator[str]:
@@ -273,6 +284,11 @@ def _ranked(event: Record, evidence: Evidence) -> Iterator[str]:
     values = [ends[run] for run in event["ranked"] if run in ends]
     if values != sorted(values, reverse=True):
         yield f"ranks by another {name} than the winning chains have: {values}"
+
+
+def _same(one: float, other: float, wanted: Record) -> bool:
+    """To the bit; `near` is by how much at most, where the undisturbed run sums in another order."""
+    return one == other or math.isclose(one, other, rel_tol=wanted.get("near", 0.0))
 
 
 def _measured(truth: Truth) -> set[str]:
@@ -300,7 +316,7 @@ def _steps(evidence: Evidence) -> Found:
                 yield run, f"steps {missing} of {name} are missing"
             elif own != steps:
                 yield run, f"steps of {name} are {own}, not {steps}"
-            elif found != [tuple(point) for point in curve]:
+            elif not all(_same(a, b, wanted) for (_, a), (_, b) in zip(found, curve, strict=True)):
                 yield run, f"values of {name} are not those of the undisturbed run"
 
 

@@ -191,6 +191,16 @@ class Recorder:
         rows = {run: {"printed": printed[name]} for run, name in names.items()}
         self.add("read", reader="hostler logs", when="after", runs=rows, said=done.stderr[-500:])
 
+    def ask_metrics(self) -> None:
+        """Metrics that the stored output gives once more; asked last, as it writes what it finds."""
+        names = [*self._names.values()][:LOGGED]
+        if not names:
+            return
+        done = self.hostler("metrics", *names, "--json")
+        rows = [] if done.returncode else json.loads(done.stdout)  # of output without metrics it refuses
+        runs = {row["run"]: {"again": {n: row[n] for n in ("own", "metrics")}} for row in rows}
+        self.add("read", reader="hostler metrics", when="after", runs=runs, said=done.stderr[-500:])
+
     def close(self, runs: Sequence[str], cache: Path, tmp: Path, machines: Sequence[str] = ()) -> list[str]:
         """Ask every reader, look for what is left, copy the store, and have it judged: the violations.
         `machines`: those that the platform still has, and their groups."""
@@ -201,6 +211,7 @@ class Recorder:
         self.ask_best()
         self.ask_show()
         self.ask_logs()
+        self.ask_metrics()
         self.note_left(cache, tmp, machines)
         rawstore.dump(self._raw, self.folder / "store")
         return [str(violation) for violation in checker.check(self.folder)]
@@ -209,6 +220,11 @@ class Recorder:
         """What is there still, although every run has ended."""
         left = {"processes": marked(str(cache)), "files": own_files(cache, tmp)}
         self.add("left", **left, mounts=mounts_below(cache.parent), machines=list(machines))
+
+
+def events_of(evidence: Path) -> list[dict[str, Any]]:
+    """What a folder of evidence says has happened, in its order."""
+    return [json.loads(line) for line in (evidence / "history.jsonl").read_text().splitlines()]
 
 
 def own_files(cache: Path, tmp: Path) -> list[str]:

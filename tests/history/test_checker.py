@@ -168,6 +168,17 @@ def test_checker_runs_without_hostler_on_the_standard_library(good: Good) -> Non
     assert (answer.returncode, answer.stdout) == (0, "2 runs, 0 violations\n"), answer.stderr
 
 
+@pytest.mark.parametrize(("by", "rules"), [(1e-7, set()), (1e-3, {STEPS})])
+def test_values_pass_within_the_rounding_that_is_allowed(good: Good, by: float, rules: set[str]) -> None:
+    def change(event: dict[str, Any]) -> None:
+        for row in event["runs"].values() if event["what"] == "expected" else ():
+            row["near"] = 1e-5
+            row["curves"] = {n: [(k, v * (1 + by)) for k, v in own] for n, own in row["curves"].items()}
+
+    good.rewrite(change)
+    assert good.found() == rules
+
+
 def second_end(good: Good) -> None:
     good.append(**{**good.log()[-1], "token": "other", "at": 1.0, "state": "failed"})
 
@@ -275,6 +286,14 @@ def logs_leave_out_a_line_of_the_winner(good: Good) -> None:
 
 def logs_show_an_attempt_that_never_was(good: Good) -> None:
     asked_after(good, "logs", lambda row: row["printed"].update({"3": ["line"]}))
+
+
+def metrics_finds_a_value_again(good: Good) -> None:
+    asked_after(good, "metrics", lambda row: row["again"]["metrics"].append("value"))
+
+
+def metrics_names_what_was_never_measured(good: Good) -> None:
+    asked_after(good, "metrics", lambda row: row["again"]["own"].append("accuracy"))
 
 
 def reader_saw_what_never_was(good: Good) -> None:
@@ -388,6 +407,8 @@ PLANTED: list[tuple[str, str, Callable[[Good], None]]] = [
     (FENCED, "logs have a line", logs_show_fenced_lines_as_the_winners),
     (FENCED, "logs lack a line", logs_leave_out_a_line_of_the_winner),
     (FENCED, "logs have an attempt", logs_show_an_attempt_that_never_was),
+    (FENCED, "metrics reads a value again", metrics_finds_a_value_again),
+    (FENCED, "metrics has another name", metrics_names_what_was_never_measured),
     (FENCED, "reader saw what never was", reader_saw_what_never_was),
     (FENCED, "checkpoint without a claim", checkpoint_of_an_attempt_without_a_claim),
     (FENCED, "points that never were", attempt_goes_on_after_points_that_never_were),

@@ -21,10 +21,11 @@ from typing import Any
 import checker
 import pytest
 import staged
+from recorder import events_of
 from schedule import repeatable
 from staged import LEASE, Clock, Happening, Killed, Script, Stage, StagedWorker
 from verdict import frame, restore
-from virtual_evidence import evidence
+from virtual_evidence import WatchedStore, evidence
 
 from hostler.records.run import control, log
 from hostler.spec.states import DONE
@@ -103,7 +104,6 @@ class Career:
     life: tuple[int, int]  # requests after it has read the run's log, before which a worker goes
     now: float = 0.0
     told: list[str] = field(default_factory=list)  # how each was preempted
-    happened: list[dict[str, Any]] = field(default_factory=list)  # the same by the virtual clock, and entries
 
     def carry_out(self) -> list[str]:
         for _ in range(4 * self.preemptions + 20):
@@ -116,21 +116,22 @@ class Career:
         worker = self._worker()
         if len(self.told) < self.preemptions:
             self._disturb(worker)
+        self._note("started", worker)
         worker.work()
-        self._note_entries()
         self.now = max(self.now, worker.clock.now) + 2 * LEASE
 
-    def _note_entries(self) -> None:
-        """Entries of the run's log that have come since."""
-        seen = sum(event["what"] == "entry" for event in self.happened)
-        entries = control.entries_of(self.stage.store, self.stage.key)
-        for k, entry in enumerate(entries[seen:], start=seen + 1):
-            facts = {"k": k, "kind": entry["kind"], "token": entry["token"], "theirs": entry.get("at")}
-            self.happened.append({"what": "entry", "at": self.now, "run": self.stage.key.run, **facts})
+    def _note(self, what: str, worker: StagedWorker, **facts: Any) -> None:
+        self.watched.note(what, worker.clock.now, session=worker.session, **facts)
+
+    @property
+    def watched(self) -> WatchedStore:
+        assert isinstance(self.stage.store, WatchedStore)
+        return self.stage.store
 
     def _worker(self) -> StagedWorker:
         worker = self.stage.worker("w")
         worker.clock.now = self.now
+        self.watched.clock = worker.clock
         kind = type("Played", (LongScript,), {"weeks": self.weeks, "clock": worker.clock})
 
         def start(argv: list[str], *, cwd: Path, env: dict[str, str], folder: Path, log: Path) -> Any:
@@ -146,16 +147,18 @@ class Career:
         self.told.append(how)
 
         def dies() -> None:
-            self.happened.append({"what": "killed", "at": worker.clock.now, "how": how})
+            self._note("killed", worker, how=how)
             worker.seat.dead = True
             raise Killed
 
         def sleeps() -> None:
-            self.happened.append({"what": "frozen", "at": worker.clock.now})
+            self._note("frozen", worker)
             self.now = worker.clock.now + 2 * LEASE
             worker.seat.before[request + self.rng.randint(3, 40)] = dies  # soon after it goes on
             self._one()
             worker.clock.now = self.now
+            self._note("goes-on", worker)
+            self.watched.clock = worker.clock
 
         if how == "unanswered":
             worker.seat.lose.add(request - 1)
@@ -184,13 +187,13 @@ def evidence_of(career: Career, place: Path) -> Path:
     weights = {"weights.json": hashlib.sha256(state.encode()).hexdigest()}
     curves = {"loss": [(step, 1 / step) for step in range(1, steps + 1)]}
     row = {"state": DONE, "curves": curves, "weights": weights, "judged": "^weights.json$"}
-    return evidence(place, career.stage.store, [key], {key.run: row}, career.happened)
+    return evidence(place, career.watched, [key], {key.run: row})
 
 
 def three_weeks(
     folder: Path, weeks: Weeks, preemptions: int, life: tuple[int, int], seed: int | None = None
 ) -> None:
-    stage = Stage(folder)
+    stage = Stage(folder, WatchedStore())
     career = Career(stage, weeks, preemptions, random.Random(repeatable(seed)), life)
     told = career.carry_out()
     assert list(judge(stage, weeks)) == []
@@ -215,21 +218,22 @@ def test_script_of_weeks_survives_five_hundred_preemptions(folder: Path) -> None
 
 
 def test_judge_sees_other_weights_and_missing_steps(folder: Path) -> None:
-    stage, weeks = Stage(folder), Weeks(steps=12, save_every=2)
+    stage, weeks = Stage(folder, WatchedStore()), Weeks(steps=12, save_every=2)
     Career(stage, weeks, 0, random.Random(1), (12, 120)).carry_out()
     assert list(judge(stage, weeks)) == []
     assert len(list(judge(stage, Weeks(steps=13, save_every=2)))) == 2
 
 
 def test_checker_sees_a_torn_history_of_weeks(folder: Path) -> None:
-    stage, weeks = Stage(folder), Weeks(steps=12, save_every=2)
+    stage, weeks = Stage(folder, WatchedStore()), Weeks(steps=12, save_every=2)
     career = Career(stage, weeks, 1, random.Random(1), (12, 40))
     career.carry_out()
     place = evidence_of(career, folder / "evidence")
     assert checker.check(place) == []
-    history = place / "history.jsonl"
-    assert {"entry", "expected", "read", "left"} < {
-        json.loads(line)["what"] for line in history.read_text().splitlines()
-    }
+    events = events_of(place)
+    whole = {"started", "killed", "entry", "saved", "expected", "read", "left"}
+    assert whole <= {event["what"] for event in events}
+    claims = [event for event in events if event.get("kind") == "claim"]
+    assert len({event["session"] for event in claims}) == 2 and all(event["theirs"] for event in claims)
     next((place / "store").glob("runs/*/metrics/*")).unlink()
     assert checker.check(place) != []

@@ -6,11 +6,13 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
 import checker
 import pytest
+from recorder import events_of
 from schedule import repeatable
 from test_three_weeks import Weeks
 from virtual_evidence import evidence
@@ -44,6 +46,16 @@ def test_day_of_a_fleet_with_killed_workers_passes_the_checker(folder: Path, tmp
     shift = Weeks(steps=24, save_every=2, pace=600.0)
     fleet = played(folder, tmp_path, runs=12, places=3, weeks=shift, life=3 * HOUR)
     assert fleet.seen["killed"] >= 3
+    events = events_of(tmp_path)
+    happened = Counter(event["what"] for event in events)
+    assert all(happened[what] == count for what, count in fleet.seen.items()) and happened["saved"] >= 12
+    claims = [event for event in events if event.get("kind") == "claim"]
+    ended = {event["run"] for event in events if event.get("kind") == "end"}
+    assert len(claims) >= 12 and ended == {key.run for key in fleet.keys}
+    wrong = {event["session"] for event in events if event["what"] == "started" and event["clock"]}
+    assert all((abs(event["theirs"] - event["at"]) > 1) == (event["session"] in wrong) for event in claims), (
+        "each claim has the clock of who made it"
+    )
 
 
 @pytest.mark.soak

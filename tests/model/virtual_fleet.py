@@ -3,7 +3,8 @@
 Each place of the fleet is a thread that stands still but for its turn, so that a week is played in the order
 of its seed, and nobody ever waits. In a place one worker follows the other: each lives for some hours, and is
 then killed, or frozen for up to three leases and killed later; meanwhile answers are lost, and the store
-cannot be reached for some minutes. Scripts are played (`test_three_weeks.py`).
+cannot be reached for some minutes. The wall clocks of some are wrong by hours. Scripts are played
+(`test_three_weeks.py`); what happens is noted in the store (`virtual_evidence.py`).
 """
 
 from __future__ import annotations
@@ -15,15 +16,17 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 from staged import JOB, TIMING, Clock, Killed, Seat, StagedWorker
 from test_three_weeks import LongScript, Weeks, trained
+from virtual_evidence import WatchedStore
 
 from hostler.errors import StoreUnreachable
+from hostler.records import body
 from hostler.records.run.log import RunKey
 from hostler.records.sweep import sweeps
 from hostler.spec.job import Job
-from hostler.store.memory import MemoryStore
 from hostler.worker.claim.claimant import Claimant
 from hostler.worker.claim.finder import Finder
 from hostler.worker.pulse import Pulse
@@ -61,6 +64,7 @@ class Weather:
     sleeps: float  # when it is frozen, and for how many leases
     leases: float
     away: tuple[float, float]  # while it cannot reach the store
+    ahead: float  # seconds by which its wall clock is wrong
     rng: random.Random
     lost: float = 0.002  # share of answers that are lost
 
@@ -72,15 +76,36 @@ class Weather:
         sleeps = now + rng.uniform(0, lives) if freezes else float("inf")
         begin = now + rng.uniform(0, lives) if cut else float("inf")
         away = (begin, begin + rng.uniform(60, 2 * LEASE))
-        return cls(now + lives, sleeps, rng.uniform(0.3, 3.0), away, rng)
+        ahead = rng.uniform(-12, 12) * HOUR if rng.random() < 0.3 else 0.0
+        return cls(now + lives, sleeps, rng.uniform(0.3, 3.0), away, ahead, rng)
+
+
+class WallClocks:
+    """In the place of Python's `time`: the wall clock of the worker whose thread asks, which may be wrong."""
+
+    mine = threading.local()
+
+    @classmethod
+    def time(cls) -> float:
+        return cls.mine.time()  # type: ignore[no-any-return]
 
 
 class FleetSeat(Seat):
-    """A seat that waits for its turn before each request, and has weather."""
+    """The way to the store of one worker, which waits for its turn before each request, and has weather."""
 
-    def __init__(self, store: MemoryStore, clock: Clock, turn: Callable[[], None], weather: Weather) -> None:
+    def __init__(
+        self,
+        store: WatchedStore,
+        session: str,
+        clock: Clock,
+        turn: Callable[[], None],
+        weather: Weather,
+    ) -> None:
         super().__init__(store)
+        self.watched, self.session = store, session
         self.clock, self.weather, self._turn, self.seen = clock, weather, turn, Counter[str]()
+        self._cut = False  # it has noticed that the store cannot be reached
+        self._note("started", clock=weather.ahead)
 
     def _ask(self, request: str, send: Callable[[], Any]) -> Any:
         weather, clock = self.weather, self.clock
@@ -89,22 +114,29 @@ class FleetSeat(Seat):
         self._turn()
         if clock.now >= weather.sleeps:
             weather.sleeps = float("inf")
+            self._note("frozen", leases=weather.leases)
             clock.now += weather.leases * LEASE
-            self.seen["frozen"] += 1
             self._turn()  # others have gone on; it sends what it meant to send
         if clock.now >= weather.dies:
             self.dead = True
-            self.seen["killed"] += 1
+            self._note("killed")
             raise Killed
         if weather.away[0] <= clock.now < weather.away[1]:
+            if not self._cut:
+                self._cut = True
+                self._note("cut", seconds=weather.away[1] - clock.now)
             clock.now += REFUSED
-            self.seen["not reached"] += 1
             raise StoreUnreachable("not reached")
+        self.watched.clock = clock
         answer = send()
         if weather.rng.random() < weather.lost:
-            self.seen["answer lost"] += 1
+            self._note("answer-lost", request=request)
             raise StoreUnreachable("the answer is lost")
         return answer
+
+    def _note(self, what: str, **facts: Any) -> None:
+        self.seen[what] += 1
+        self.watched.note(what, self.clock.now, session=self.session, **facts)
 
 
 class FleetScript(LongScript):
@@ -152,7 +184,7 @@ class Fleet:
     weeks: Weeks
     life: float  # seconds that a worker lives, on average
     seed: int
-    store: MemoryStore = field(default_factory=MemoryStore)
+    store: WatchedStore = field(default_factory=WatchedStore)
     moment: bool = False
     seen: Counter[str] = field(default_factory=Counter)
     took: float = 0.0  # seconds of the virtual clock until the last worker left
@@ -171,10 +203,11 @@ class Fleet:
     def play(self) -> None:
         """All places until nothing is left for any of them."""
         threads = [threading.Thread(target=self._place, args=(n,)) for n in range(self.places)]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
+        with patch.object(body, "time", WallClocks):  # that of whoever writes a record
+            for thread in threads:
+                thread.start()
+            for thread in threads:
+                thread.join()
         if self.broken:
             raise self.broken[0]
 
@@ -182,14 +215,15 @@ class Fleet:
         rng, now = random.Random(f"{self.seed} {place}"), 0.0
         try:
             for n in range(10_000):
-                clock = Clock(now)
-                seat = FleetSeat(
-                    self.store,
-                    clock,
-                    lambda c=clock: self._turns.wait(place, c.now),
-                    Weather.drawn(rng, now, self.life),
-                )  # type: ignore[misc]
-                worker = FleetWorker(self, f"w{place}-{n}", seat)
+                clock, weather, session = Clock(now), Weather.drawn(rng, now, self.life), f"w{place}-{n}"
+
+                def turn(clock: Clock = clock) -> None:
+                    self._turns.wait(place, clock.now)
+
+                turn()
+                seat = FleetSeat(self.store, session, clock, turn, weather)
+                WallClocks.mine.time = lambda clock=clock, weather=weather: clock.now + weather.ahead
+                worker = FleetWorker(self, session, seat)
                 worker.serve()
                 self.seen.update(seat.seen)
                 self.took = max(self.took, clock.now)

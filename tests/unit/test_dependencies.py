@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from packaging.version import Version
 
 import dependencies
 
@@ -49,11 +50,23 @@ def test_version_that_is_not_allowed_is_a_problem(project: dict[str, Any], bom: 
     assert "is not what pyproject.toml allows" in found(project, bom)
 
 
-def test_package_with_breaking_majors_needs_an_upper_bound(
-    project: dict[str, Any], bom: dict[str, Any]
+@pytest.mark.parametrize("name", sorted({*dependencies.BROKE, *dependencies.YOUNG}))
+def test_package_that_broke_before_needs_an_upper_bound(
+    project: dict[str, Any], bom: dict[str, Any], name: str
 ) -> None:
-    project["dependencies"] = ["pydantic>=2.6"]
-    assert "pydantic needs an upper bound" in found(project, bom)
+    [version] = [one["version"] for one in bom["components"] if one["name"] == name]
+    major = Version(version).major
+    for bound in ("", f",<{major + 2}"):
+        project["dependencies"] = [f"{name}>=0.1{bound}"]
+        assert f"{name} needs an upper bound" in found(project, bom)
+    project["dependencies"] = [f"{name}>=0.1,<{major + 1}"]
+    assert f"{name} needs" not in found(project, bom)
+
+
+def test_every_row_of_what_broke_is_of_a_package(project: dict[str, Any]) -> None:
+    direct = {dependencies.plain(one.name) for one, _ in dependencies.needed(project)}
+    assert {*dependencies.BROKE, *dependencies.YOUNG} <= direct
+    assert all(row.what and Version(row.release) for row in dependencies.BROKE.values())
 
 
 def test_files_that_differ_are_a_problem(project: dict[str, Any], bom: dict[str, Any]) -> None:

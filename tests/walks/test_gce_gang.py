@@ -1,4 +1,5 @@
-"""Several VMs train one model: they meet inside their network, outlive a preemption, and leave nothing."""
+"""Several VMs train one model: they meet inside their network, outlive a preemption, and leave nothing. A
+history of it is judged by tests/history/checker.py."""
 
 from __future__ import annotations
 
@@ -6,10 +7,16 @@ import hashlib
 import json
 import random
 import re
+import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "history"))
+
+from recorder import Recorder
 
 from gang_world import GANG
 from gce_world import CloudWorld, cloud, eventually
@@ -18,20 +25,39 @@ STEPS, HELD = 40, 10
 HOLD = f"""    while rank == 0 and step == {HELD} and os.path.exists(sys.argv[-1]):
         time.sleep(0.1)
 """
-TRAIN = "import sys\n" + GANG.replace("steps(24)", f"steps({STEPS})").replace(
-    'sleep(float(os.environ.get("NAP", "0.2")))\n', "sleep(0.1)\n" + HOLD
+TRAIN = (
+    "import sys\n"
+    + GANG.replace("steps(24)", f"steps({STEPS})")
+    .replace('sleep(float(os.environ.get("NAP", "0.2")))\n', "sleep(0.1)\n" + HOLD)
+    .replace('log({"loss":', 'log({f"loss{rank}":')  # a curve of each rank
 )
 BY_HAND = "import sys\nsys.modules['torch'] = None\n"  # as on an image with Python alone
 
 
-def trained(ranks: int) -> str:
-    """What an undisturbed training ends with, summed in the order of the ranks."""
+def training(ranks: int) -> Iterator[list[float]]:
+    """Weights after each step of an undisturbed training, summed in the order of the ranks."""
     weights = [0.0] * 8
     for step in range(STEPS):
         chances = [random.Random(f"{rank} {step}") for rank in range(ranks)]
         told = [[chance.gauss(0, 1) - w for w in weights] for chance in chances]
         weights = [w + 0.1 * sum(mine[k] for mine in told) for k, w in enumerate(weights)]
+        yield weights
+
+
+def trained(ranks: int) -> str:
+    """What it ends with."""
+    *_, weights = training(ranks)
     return hashlib.sha256(json.dumps(weights).encode()).hexdigest()
+
+
+def violations(world: CloudWorld, history: Recorder, ranks: int) -> list[str]:
+    """What the checker says of the run, and of what is left of its machines."""
+    losses = [(step, sum(w * w for w in weights)) for step, weights in enumerate(training(ranks))]
+    run = row_of(world)["id"]
+    curves = {f"loss{rank}": losses for rank in range(ranks)}
+    history.expect({run: {"state": "done", "curves": curves, "weights": {}, "judged": "^$"}})
+    cache, tmp = Path(world.env["HOSTLER_CACHE"]), Path(world.env["TMPDIR"])
+    return history.close([run], cache, tmp, machines=world.gce.left())
 
 
 def gang_of(world: CloudWorld, nodes: int, vms: int, more: str = "", train: str = BY_HAND + TRAIN) -> None:
@@ -67,15 +93,19 @@ def test_vm_preempted_mid_epoch_changes_no_bit_and_leaves_nothing(
 ) -> None:
     with cloud(tmp_path) as world:
         gang_of(world, nodes, vms, train=train)
-        world.launched("grid.yaml")
-        eventually(lambda: (row_of(world)["step"] or 0) >= HELD, 120)
-        leader = row_of(world)["host"]
-        members = [name for name in world.gce.names() if "joins as number" in world.gce.serial(name)]
-        world.gce.preempt(leader if struck == "leader" else members[0], notice=notice)
-        if notice:  # they leave together, at an iteration that is before the end
-            eventually(lambda: "asked to stop: it is pre" in told(world) or row_of(world)["attempt"] > 1, 60)
-        world.let_go()
-        world.until_gone(180)
+        with Recorder("gs://runs/cifar", tmp_path / "evidence", "grid", world.env) as history:
+            world.launched("grid.yaml", timeout=300)
+            eventually(lambda: (row_of(world)["step"] or 0) >= HELD, 120)
+            leader = row_of(world)["host"]
+            members = [name for name in world.gce.names() if "joins as number" in world.gce.serial(name)]
+            victim = leader if struck == "leader" else members[0]
+            world.gce.preempt(victim, notice=notice)
+            history.add("killed", kind="machine", machine=victim, how="notice" if notice else "cut")
+            if notice:  # they leave together, at an iteration that is before the end
+                asked = "asked to stop: it is pre"
+                eventually(lambda: asked in told(world) or row_of(world)["attempt"] > 1, 60)
+            world.let_go()
+            world.until_gone(180)
         row, said = row_of(world), told(world)
         assert row["state"] == "done" and row["attempt"] >= 2, said
         ends = dict(json.loads(one) for one in re.findall(r"^weights (.*)$", said, re.M))
@@ -84,6 +114,7 @@ def test_vm_preempted_mid_epoch_changes_no_bit_and_leaves_nothing(
         [launch] = world.run("cost", "--json", timeout=60).json["fleets"]
         alone = launch["price"] * row["seconds"] / 3600
         assert 0.5 * nodes * alone < row["cost"] < launch["cost"]  # of all VMs, each as long as it was there
+        assert violations(world, history, nodes) == []
 
 
 def failed(world: CloudWorld, kind: str) -> str:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from hostler.records.run import handoff
 from hostler.records.run.handoff import Handoff
 
@@ -30,3 +32,10 @@ def test_what_is_half_or_not_an_object_is_not_there(tmp_path: Path) -> None:
     for text in ("", '{"a"', "[1]", "7"):
         (tmp_path / "x").write_text(text)
         assert handoff.read(tmp_path / "x") is None
+
+
+def test_write_that_fails_leaves_no_file(tmp_path: Path) -> None:
+    (tmp_path / "note.json" / "in the way").mkdir(parents=True)
+    with pytest.raises(OSError):
+        handoff.write(tmp_path / "note.json", {"pid": 1})
+    assert [path.name for path in tmp_path.iterdir()] == ["note.json"]

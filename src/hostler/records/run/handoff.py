@@ -25,6 +25,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Mapping
+from contextlib import suppress
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -143,9 +144,14 @@ def write(path: Path | str, value: Any) -> None:
 def _put(path: Path | str, text: str) -> None:
     folder, name = os.path.split(path)
     temporary = f"{folder}/.{name}.{os.getpid()}"
-    with open(temporary, "wb", buffering=0) as file:
-        file.write(text.encode())
-    os.replace(temporary, path)
+    try:
+        with open(temporary, "wb", buffering=0) as file:
+            file.write(text.encode())
+        os.replace(temporary, path)
+    except OSError:  # a full or broken disk: nobody else would remove it
+        with suppress(OSError):
+            os.unlink(temporary)
+        raise
 
 
 def read(path: Path) -> dict[str, Any] | None:

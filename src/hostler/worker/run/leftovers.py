@@ -111,9 +111,9 @@ def _write_again(path: str, content: dict[str, Any]) -> bool:
 
 
 def forget(session: str, run: str) -> None:
-    """Its processes are gone."""
+    """Its processes are gone. A note that a broken disk keeps does no harm: the next worker removes it."""
     path = _paths.pop((session, run), "")
-    with suppress(FileNotFoundError):
+    with suppress(OSError):
         if not path:
             os.unlink(_path(session, run))
             return

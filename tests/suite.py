@@ -4,11 +4,15 @@ Several tests at a time on two cores starve each other now and then, and a test 
 clock can fail of that alone. A test that fails again on an idle machine fails the suite. One that passes is
 printed as unsteady, below its first failure: find out whether the product or the test is at fault. More
 failures than AGAIN are never the machine's fault, and none of them is tried again.
+
+The first of the two runs is measured: its last line says for how much of the time processors idled, and
+names a file with the slowest tests.
 """
 
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -16,11 +20,14 @@ from pathlib import Path
 
 import pytest
 
+import costs
+
 A_CORE = 3  # tests at once: most wait three quarters of their time
 MOST = 12  # each of them needs half a gigabyte
 AGAIN = 20
 TESTS_FAILED = 1  # pytest's exit code; any other is not about tests
 LISTING = "--listing"
+MEASURED = Path("build", "suite")  # below the folder in which the suite is started
 
 
 class Failures:
@@ -37,12 +44,21 @@ class Failures:
     pytest_collectreport = pytest_runtest_logreport
 
 
-def run_pytest(words: list[str]) -> tuple[int, list[str]]:
-    """Exit code and failures of pytest, in a process of its own."""
+def run_pytest(words: list[str], measured: Path | None = None) -> tuple[int, list[str]]:
+    """Exit code and failures of pytest, in a process of its own; what tests cost goes to a folder."""
     with tempfile.NamedTemporaryFile("r") as failed:
-        command = [sys.executable, __file__, LISTING, failed.name, "-m", "not soak", *words]
+        command = [sys.executable, __file__, LISTING, failed.name, str(measured or "")]
+        command += ["-p", "metered", "-m", "not soak", *words]
         code = subprocess.run(command, env=_environ()).returncode
         return code, list(dict.fromkeys(failed.read().splitlines()))
+
+
+def run_listed(failed: str, measured: str, words: list[str]) -> int:
+    """Pytest in this process, with plugins that only the process with all reports has."""
+    plugins: list[object] = [Failures(failed)]
+    if measured:
+        plugins.append(costs.Ledger(Path(measured)))
+    return pytest.main(words, plugins=plugins)
 
 
 def _environ() -> dict[str, str]:
@@ -57,7 +73,10 @@ def at_once(cores: int) -> int:
 
 def main(words: list[str]) -> int:
     count = at_once(os.cpu_count() or 1)
-    code, failed = run_pytest(["-n", str(count), "--dist", "worksteal", *words])
+    shutil.rmtree(MEASURED, ignore_errors=True)
+    with costs.Processors() as processors:
+        code, failed = run_pytest(["-n", str(count), "--dist", "worksteal", *words], MEASURED)
+    print(costs.tell(MEASURED, processors), flush=True)
     if code != TESTS_FAILED or not 0 < len(failed) <= AGAIN:
         return code
     print(f"\n{len(failed)} failed with others beside them; now one by one:", flush=True)
@@ -72,5 +91,5 @@ def main(words: list[str]) -> int:
 if __name__ == "__main__":
     if sys.argv[1:2] == [LISTING]:
         sys.path.insert(0, str(Path.cwd()))  # as `python -m pytest` does
-        sys.exit(pytest.main(sys.argv[3:], plugins=[Failures(sys.argv[2])]))
+        sys.exit(run_listed(sys.argv[2], sys.argv[3], sys.argv[4:]))
     sys.exit(main(sys.argv[1:] or ["tests"]))

@@ -1,15 +1,19 @@
-"""The suite's runner: which failures are tried again, and what that decides."""
+"""The suite's runner: what is tried again and what that decides, who runs what, what it costs, what sleeps."""
 
 from __future__ import annotations
 
+import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
+import costs
 import known_python
+import sleeps
 import suite
 from dealing import dealt
 
@@ -103,3 +107,82 @@ def test_shims_on_the_path_give_way_to_this_python() -> None:
     assert known_python.without_shims("/a:/home/me/.pyenv/shims:/b") == f"/a:{own}:/b"
     assert known_python.without_shims(f"{own}:/root/.pyenv/shims") == own
     assert known_python.without_shims("/usr/bin:/bin") == "/usr/bin:/bin"
+
+
+COSTLY = """
+import pytest
+@pytest.fixture
+def ready(): sum(range(10**7))
+def test_costly(ready): sum(range(10**7))
+def test_cheap(): pass
+"""
+
+
+def test_slowest_tests_and_idle_time_are_told(tmp_path: Path) -> None:
+    ran = run_suite(tmp_path, COSTLY)
+    assert ran.returncode == 0, ran.stdout + ran.stderr
+    last = ran.stdout.strip().splitlines()[-1]
+    assert re.fullmatch(r"Processors idled \d+% of \d+ s; the slowest tests: build/suite/slowest.txt", last)
+    told = (tmp_path / "build" / "suite" / "slowest.txt").read_text().splitlines()
+    rows = [line.split() for line in told[told.index("") + 2 :]]
+    assert [name for *_, name in rows] == ["test_these.py::test_costly", "test_these.py::test_cheap"]
+    seconds, setup, processors = map(float, rows[0][:3])
+    assert 0 < setup < seconds and processors > 0, "of both halves"
+    noted = (tmp_path / "build" / "suite" / "costs.jsonl").read_text().splitlines()
+    assert {json.loads(line)["process"] for line in noted} == {"gw0", "gw1"}
+
+
+def test_costs_are_of_the_first_time_when_others_ran_too(tmp_path: Path) -> None:
+    run_suite(tmp_path, UNSTEADY)
+    noted = (tmp_path / "build" / "suite" / "costs.jsonl").read_text().splitlines()
+    assert len(noted) == 2, "not the one alone that ran again"
+
+
+def test_no_more_than_fifty_of_the_slowest_are_listed(tmp_path: Path) -> None:
+    many = [costs.Cost(f"t.py::test_{n}", seconds=n) for n in range(60)]
+    costs.write(tmp_path, many)
+    costs.tell(tmp_path, costs.Processors())
+    rows = (tmp_path / "slowest.txt").read_text().splitlines()
+    assert [row.split()[-1] for row in rows[-50:]] == [f"t.py::test_{n}" for n in range(59, 9, -1)]
+    assert "test_" not in rows[-51]
+
+
+def test_idle_time_is_that_of_all_processors_between_looks() -> None:
+    ticks = os.sysconf("SC_CLK_TCK")
+    stat = f"cpu  {3 * ticks} {ticks} {2 * ticks} {7 * ticks} {ticks} {ticks} 0 {ticks} 9 0\ncpu0 1 1 1 1\n"
+    assert costs.busy_and_idle(stat) == (8.0, 8.0), "guests are in the first two numbers already"
+    looks = [(0.0, 100.0), (10.0, 100.0), (10.0, 110.0), (13.0, 111.0), (13.0, 113.0)]
+    assert costs.idle_shares(looks, 1) == [0.5]
+    assert costs.idle_shares(looks, 4) == [0.0, 1.0, 0.25, 1.0]
+    assert costs.idle_shares(looks[:2], 10) == [0.0] and costs.idle_shares([], 10) == []
+
+
+def test_no_test_sleeps_where_a_condition_would_do() -> None:
+    found = sleeps.sleeping(SUITE.parent)
+    new = {place: lines for place, lines in found.items() if place not in sleeps.LISTED}
+    assert new == {}, "wait for a condition, or say in tests/sleeps.py why nothing tells it"
+    assert sorted(sleeps.LISTED - set(found)) == [], "these sleep no more: take them out of the list"
+
+
+@pytest.mark.parametrize(
+    ("body", "count"),
+    [
+        ("time.sleep(2)", 1),
+        ("time.sleep(0.02)", 1),
+        ("sleep(0.02)", 1),
+        ("time.sleep(seconds)", 1),
+        ("time.sleep(0)", 0),
+        ("while not done():\n        time.sleep(0.1)", 0),
+        ("while not done():\n        time.sleep(3)", 1),
+        ("while not done():\n        time.sleep(chance())", 1),
+        ("while True:\n        if done(): return\n        time.sleep(0.1)", 0),
+        ("while True:\n        time.sleep(0.1)", 1),
+        ("for n in range(9):\n        time.sleep(0.1)", 1),
+        ("for n in range(9):\n        if done(): break\n        time.sleep(0.1)", 0),
+        ("while not done():\n        run(lambda: time.sleep(0.1))", 1),
+        ("run('time.sleep(9)')", 0),
+    ],
+)
+def test_sleep_that_is_no_pause_of_a_look_is_seen(body: str, count: int) -> None:
+    found = list(sleeps.long_sleeps(f"import time\ndef test_it():\n    {body}\n"))
+    assert [function for function, *_ in found] == ["test_it"] * count

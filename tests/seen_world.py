@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import math
-import os
 import random
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
@@ -21,6 +20,7 @@ from hostler.records.series.points import Point
 from hostler.records.sweep import sweeps
 from hostler.spec.job import Job
 from hostler.store import Store, open_store
+from hostler.store.base import TEMPORARY
 
 HOSTILE = '<img src=x onerror="window.pwned=1"><script>window.pwned=1</script>$\\frac{'
 TRACE = 'Traceback (most recent call last):\n  File "train.py", line 7, in <module>\nValueError: {message}\n'
@@ -93,8 +93,12 @@ class Seen:
         (self.folder / key).write_bytes(encode(json.loads(json.dumps(end))))
 
     def entry(self, job: Job, index: int, k: int, record: dict[str, Any]) -> None:
-        os.makedirs(self.folder / layout.logs_of(job.name), exist_ok=True)
-        (self.folder / layout.log_entry(job.name, job.run_id(index), k)).write_bytes(encode(record))
+        """Whole at once, as a store has it: others may be reading."""
+        path = self.folder / layout.log_entry(job.name, job.run_id(index), k)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        half = path.with_name(f"{TEMPORARY}{path.name}")
+        half.write_bytes(encode(record))
+        half.replace(path)
 
 
 def learning(params: Mapping[str, Any], steps: int = 40) -> list[Point]:

@@ -25,7 +25,9 @@ PROCESSORS = "processor seconds"
 SAMPLE = 5.0  # seconds between looks at the processors
 PARTS = 10  # of the time that the tests took, each with the share in which processors idled
 STAT = Path("/proc/stat")
+FOLDER = Path("build", "suite")  # below the folder in which the suite is started
 NOTED = "costs.jsonl"  # of each test that ran, in the order in which they ended
+EARLIER = "earlier.jsonl"  # of those that ran the times before
 
 
 @dataclass
@@ -67,15 +69,28 @@ class Ledger:
         write(self._folder, self._costs.values())
 
 
-def write(folder: Path, costs: Iterable[Cost]) -> None:
+def write(folder: Path, costs: Iterable[Cost], name: str = NOTED) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     lines = [json.dumps(_rounded(asdict(cost))) for cost in costs]
-    (folder / NOTED).write_text("".join(f"{line}\n" for line in lines))
+    (folder / name).write_text("".join(f"{line}\n" for line in lines))
 
 
-def read(folder: Path) -> list[Cost]:
-    noted = folder / NOTED
+def read(folder: Path, name: str = NOTED) -> list[Cost]:
+    noted = folder / name
     return [Cost(**json.loads(line)) for line in noted.read_text().splitlines()] if noted.exists() else []
+
+
+def put_away(folder: Path) -> None:
+    """What the last time cost becomes what is known of earlier ones."""
+    known = {cost.name: cost for cost in (*read(folder, EARLIER), *read(folder))}
+    if known:
+        write(folder, known.values(), EARLIER)
+        (folder / NOTED).unlink(missing_ok=True)
+
+
+def earlier(folder: Path) -> dict[str, float]:
+    """Test → seconds that it took the last time."""
+    return {cost.name: cost.seconds for cost in read(folder, EARLIER)}
 
 
 def _rounded(facts: Mapping[str, Any]) -> dict[str, Any]:

@@ -12,7 +12,6 @@ names a file with the slowest tests.
 from __future__ import annotations
 
 import os
-import shutil
 import subprocess
 import sys
 import tempfile
@@ -27,7 +26,6 @@ MOST = 12  # each of them needs half a gigabyte
 AGAIN = 20
 TESTS_FAILED = 1  # pytest's exit code; any other is not about tests
 LISTING = "--listing"
-MEASURED = Path("build", "suite")  # below the folder in which the suite is started
 
 
 class Failures:
@@ -73,10 +71,10 @@ def at_once(cores: int) -> int:
 
 def main(words: list[str]) -> int:
     count = at_once(os.cpu_count() or 1)
-    shutil.rmtree(MEASURED, ignore_errors=True)
+    costs.put_away(costs.FOLDER)
     with costs.Processors() as processors:
-        code, failed = run_pytest(["-n", str(count), "--dist", "worksteal", *words], MEASURED)
-    print(costs.tell(MEASURED, processors), flush=True)
+        code, failed = run_pytest(["-n", str(count), "--dist", "worksteal", *words], costs.FOLDER)
+    print(costs.tell(costs.FOLDER, processors), flush=True)
     if code != TESTS_FAILED or not 0 < len(failed) <= AGAIN:
         return code
     print(f"\n{len(failed)} failed with others beside them; now one by one:", flush=True)

@@ -1,7 +1,8 @@
-"""The suite's runner: what is tried again and what that decides, who runs what, what it costs, what sleeps."""
+"""The runner of the suite: what is tried again, who runs what, what it costs, and what sleeps."""
 
 from __future__ import annotations
 
+import gc
 import json
 import os
 import re
@@ -15,7 +16,7 @@ import costs
 import known_python
 import sleeps
 import suite
-from dealing import dealt
+from dealing import dealt, kin
 
 SUITE = Path(__file__).parent.parent / "suite.py"
 
@@ -89,6 +90,41 @@ def test_last_of_many_workers_begins_with_quick_files_alone() -> None:
     ]
 
 
+def parts(files: list[str], order: list[int], workers: int) -> list[str]:
+    """What each worker begins with: the last signs of its files."""
+    share = len(files) // workers
+    return ["".join(files[place][-1] for place in order[n * share : (n + 1) * share]) for n in range(workers)]
+
+
+def test_files_that_share_a_server_go_to_one_worker() -> None:
+    files = [f"tests/walks/{name}" for name in "aabbccdd"] + ["tests/unit/u"] * 7
+    shared = {"tests/walks/a": "seaweed_url", "tests/walks/d": "seaweed_url", "tests/walks/c": "browser"}
+    assert parts(files, dealt(files, 3, shared=shared), 3) == ["aaddu", "bbccu", "uuuuu"]
+
+
+def test_worker_begins_with_its_longest_tests() -> None:
+    files = [f"tests/walks/{name}" for name in "aabcd"] + ["tests/unit/u"] * 8
+    order = dealt(files, 3, seconds=[1, 1, 3, 9, 2, *[0.1] * 8])
+    assert parts(files, order, 3) == ["cuuu", "bdaa", "uuuu"], "nine seconds, and seven"
+
+
+@pytest.mark.parametrize(
+    ("needs", "found"),
+    [
+        ([("a", ("tmp_path", "seaweed_url")), ("a", ("tmp_path",)), ("b", ())], {"a": "seaweed_url"}),
+        ([("a", ("browser", "moto_url")), ("a", ("moto_url",))], {"a": "moto_url"}),
+    ],
+)
+def test_file_belongs_to_the_server_that_most_tests_need(
+    needs: list[tuple[str, tuple[str, ...]]], found: dict[str, str]
+) -> None:
+    assert kin(needs) == found
+
+
+def test_collected_tests_are_not_searched_for_garbage() -> None:
+    assert gc.isenabled() and gc.get_freeze_count() > 0
+
+
 @pytest.mark.parametrize("workers", [1, 2, 5, 40])
 def test_dealing_loses_and_repeats_no_test(workers: int) -> None:
     files = [f"tests/{('walks', 'unit')[n % 3 > 0]}/test_{n % 7}.py" for n in range(31)]
@@ -136,6 +172,16 @@ def test_costs_are_of_the_first_time_when_others_ran_too(tmp_path: Path) -> None
     run_suite(tmp_path, UNSTEADY)
     noted = (tmp_path / "build" / "suite" / "costs.jsonl").read_text().splitlines()
     assert len(noted) == 2, "not the one alone that ran again"
+
+
+def test_seconds_of_the_last_time_are_known_the_next(tmp_path: Path) -> None:
+    costs.put_away(tmp_path)
+    assert costs.earlier(tmp_path) == {}
+    for seconds in (1.0, 2.0):
+        costs.write(tmp_path, [costs.Cost("test_a", seconds=seconds), costs.Cost(f"test_{seconds}")])
+        costs.put_away(tmp_path)
+    assert costs.earlier(tmp_path) == {"test_a": 2.0, "test_1.0": 0.0, "test_2.0": 0.0}
+    assert costs.read(tmp_path) == [], "a time that breaks off is not told as the one before"
 
 
 def test_no_more_than_fifty_of_the_slowest_are_listed(tmp_path: Path) -> None:

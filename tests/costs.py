@@ -63,7 +63,8 @@ class Ledger:
             cost.began = round(report.start, 3)
         cost.seconds += report.duration
         cost.setup += report.duration if report.when == "setup" else 0.0
-        cost.processors += sum(spent for name, spent in report.user_properties if name == PROCESSORS)
+        spent: list[Any] = [spent for name, spent in report.user_properties if name == PROCESSORS]
+        cost.processors += sum(spent)
 
     def pytest_sessionfinish(self) -> None:
         write(self._folder, self._costs.values())

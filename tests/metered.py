@@ -23,4 +23,4 @@ def pytest_runtest_makereport() -> Iterator[None]:
     now = costs.processor_seconds()
     report.user_properties.append((costs.PROCESSORS, now - _counted))  # type: ignore[attr-defined]
     _counted = now
-    return report  # type: ignore[return-value]
+    return report

@@ -19,6 +19,7 @@ from pathlib import Path
 
 import pytest
 
+import compiled
 import costs
 
 A_CORE = 3  # tests at once: most wait three quarters of their time
@@ -47,7 +48,7 @@ def run_pytest(words: list[str], measured: Path | None = None) -> tuple[int, lis
     with tempfile.NamedTemporaryFile("r") as failed:
         command = [sys.executable, __file__, LISTING, failed.name, str(measured or "")]
         command += ["-p", "metered", "-m", "not soak", *words]
-        code = subprocess.run(command, env=_environ()).returncode
+        code = subprocess.run(command, env=environ()).returncode
         return code, list(dict.fromkeys(failed.read().splitlines()))
 
 
@@ -59,8 +60,8 @@ def run_listed(failed: str, measured: str, words: list[str]) -> int:
     return pytest.main(words, plugins=plugins)
 
 
-def _environ() -> dict[str, str]:
-    """Where Python writes no bytecode, each worker would compile all tests anew: half a minute."""
+def environ() -> dict[str, str]:
+    """Where Python writes no bytecode, each worker would compile all tests anew, each time."""
     return {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
 
 
@@ -73,6 +74,7 @@ def main(words: list[str]) -> int:
     count = at_once(os.cpu_count() or 1)
     costs.put_away(costs.FOLDER)
     with costs.Processors() as processors:
+        compiled.compile_tests(words, environ(), os.cpu_count() or 1)
         code, failed = run_pytest(["-n", str(count), "--dist", "worksteal", *words], costs.FOLDER)
     print(costs.tell(costs.FOLDER, processors), flush=True)
     if code != TESTS_FAILED or not 0 < len(failed) <= AGAIN:

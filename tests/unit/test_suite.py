@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+import compiled
 import costs
 import known_python
 import sleeps
@@ -232,3 +233,28 @@ def test_no_test_sleeps_where_a_condition_would_do() -> None:
 def test_sleep_that_is_no_pause_of_a_look_is_seen(body: str, count: int) -> None:
     found = list(sleeps.long_sleeps(f"import time\ndef test_it():\n    {body}\n"))
     assert [function for function, *_ in found] == ["test_it"] * count
+
+
+def test_bytecode_of_tests_is_made_once_before_the_workers(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(compiled, "FEW", 2)
+    files = [tmp_path / f"test_{name}.py" for name in "ab"]
+    for file in files:
+        file.write_text("def test_it(): assert 1")
+    given = {**suite.environ(), "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
+    assert compiled.stale([str(tmp_path), "-v"]) == files
+    assert compiled.compile_tests([str(tmp_path), "-v"], given, cores=1) == 2
+    assert compiled.stale([str(tmp_path)]) == []
+    later = files[0].stat().st_mtime + 100
+    os.utime(files[0], (later, later))
+    assert compiled.stale([str(tmp_path)]) == files[:1]
+    assert compiled.compile_tests([str(tmp_path)], given, cores=1) == 0, "each worker may as well compile one"
+
+
+def test_each_core_compiles_about_as_much(tmp_path: Path) -> None:
+    files = [tmp_path / f"test_{size}.py" for size in (9, 5, 4, 1)]
+    for file, size in zip(files, (9, 5, 4, 1), strict=True):
+        file.write_bytes(b"#" * size)
+    assert compiled.shares(files, 2) == [[files[0], files[3]], [files[1], files[2]]]
+    assert compiled.shares(files[:1], 2) == [files[:1]]

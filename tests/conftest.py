@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import secrets
 import shutil
@@ -16,6 +17,7 @@ from hypothesis import HealthCheck, settings
 
 sys.path.insert(0, str(Path(__file__).parent))
 
+import costs
 import dealing
 import known_python
 import servers
@@ -55,7 +57,24 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     workers = int(getattr(config, "workerinput", {}).get("workercount", 1))
     if workers > 1:
         files = [item.nodeid.partition("::")[0] for item in items]
-        items[:] = [items[place] for place in dealing.dealt(files, workers)]
+        known = costs.earlier(config.rootpath / costs.FOLDER)
+        seconds = [
+            known.get(item.nodeid, dealing.guess(file)) for item, file in zip(items, files, strict=True)
+        ]
+        fixtures = [getattr(item, "fixturenames", ()) for item in items]
+        shared = dealing.kin(list(zip(files, fixtures, strict=True)))
+        items[:] = [items[place] for place in dealing.dealt(files, workers, seconds, shared)]
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Iterator[None]:
+    """Ten thousand tests are no garbage: nobody looks for any among them, now or when a test makes some."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.freeze()
+        gc.enable()
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:

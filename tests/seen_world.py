@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import math
 import random
-import threading
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -21,6 +20,7 @@ from hostler.records.series.points import Point
 from hostler.records.sweep import sweeps
 from hostler.spec.job import Job
 from hostler.store import Store, open_store
+from hostler.store.base import TEMPORARY
 
 HOSTILE = '<img src=x onerror="window.pwned=1"><script>window.pwned=1</script>$\\frac{'
 TRACE = 'Traceback (most recent call last):\n  File "train.py", line 7, in <module>\nValueError: {message}\n'
@@ -97,7 +97,7 @@ class Seen:
         """Whole at once, since somebody may read; without the flush of a put, which thousands of entries
         would wait for."""
         path = self.folder / key
-        making = path.with_name(f".tmp-{threading.get_ident()}")  # which stores hide
+        making = path.with_name(f"{TEMPORARY}{path.name}")
         path.parent.mkdir(parents=True, exist_ok=True)
         making.write_bytes(encode(record))
         making.replace(path)

@@ -9,7 +9,7 @@ import base64
 import fcntl
 import hashlib
 import hmac
-import importlib
+import importlib.util
 import os
 import shutil
 import socket
@@ -52,6 +52,28 @@ def library(name: str) -> Any:
         return importlib.import_module(name)
     except ImportError as error:
         missing(f"{name} cannot be imported: {error}")
+
+
+class Later:
+    """A library that is loaded when a test uses it: each process of the suite collects all tests, and runs a
+    part of them."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(library(self._name), name)
+
+
+def later(name: str) -> Any:
+    """The same at the top of a file, where loading it takes long."""
+    try:
+        found = importlib.util.find_spec(name)
+    except ImportError:  # of the package that it is in
+        found = None
+    if found is None:
+        missing(f"{name} cannot be imported: it is not installed")
+    return Later(name)
 
 
 @contextmanager

@@ -4,6 +4,9 @@ Several tests at a time on two cores starve each other now and then, and a test 
 clock can fail of that alone. A test that fails again on an idle machine fails the suite. One that passes is
 printed as unsteady, below its first failure: find out whether the product or the test is at fault. More
 failures than AGAIN are never the machine's fault, and none of them is tried again.
+
+The first of the two runs is measured: its last line says for how much of the time processors idled, and
+names a file with the slowest tests.
 """
 
 from __future__ import annotations
@@ -12,11 +15,16 @@ import os
 import subprocess
 import sys
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 
-A_CORE = 3  # tests at once: most wait three quarters of their time
+import compiled
+import costs
+import memory
+
+A_CORE = 4  # tests at once: most wait three quarters of their time
 MOST = 12  # each of them needs half a gigabyte
 AGAIN = 20
 TESTS_FAILED = 1  # pytest's exit code; any other is not about tests
@@ -37,16 +45,28 @@ class Failures:
     pytest_collectreport = pytest_runtest_logreport
 
 
-def run_pytest(words: list[str]) -> tuple[int, list[str]]:
-    """Exit code and failures of pytest, in a process of its own."""
+def run_pytest(
+    words: list[str], measured: Path | None = None, before: Sequence[str] = ()
+) -> tuple[int, list[str]]:
+    """Exit code and failures of pytest, in a process of its own; what tests cost goes to a folder."""
     with tempfile.NamedTemporaryFile("r") as failed:
-        command = [sys.executable, __file__, LISTING, failed.name, "-m", "not soak", *words]
-        code = subprocess.run(command, env=_environ()).returncode
+        command = [sys.executable, __file__, LISTING, failed.name, str(measured or "")]
+        command += ["-p", "metered", "-m", "not soak", *words]
+        command = [*before, *command]
+        code = subprocess.run(command, env=environ()).returncode
         return code, list(dict.fromkeys(failed.read().splitlines()))
 
 
-def _environ() -> dict[str, str]:
-    """Where Python writes no bytecode, each worker would compile all tests anew: half a minute."""
+def run_listed(failed: str, measured: str, words: list[str]) -> int:
+    """Pytest in this process, with plugins that only the process with all reports has."""
+    plugins: list[object] = [Failures(failed)]
+    if measured:
+        plugins.append(costs.Ledger(Path(measured)))
+    return pytest.main(words, plugins=plugins)
+
+
+def environ() -> dict[str, str]:
+    """Where Python writes no bytecode, each worker would compile all tests anew, each time."""
     return {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
 
 
@@ -57,7 +77,14 @@ def at_once(cores: int) -> int:
 
 def main(words: list[str]) -> int:
     count = at_once(os.cpu_count() or 1)
-    code, failed = run_pytest(["-n", str(count), "--dist", "worksteal", *words])
+    costs.put_away(costs.FOLDER)
+    with costs.Processors() as processors:
+        compiled.compile_tests(words, environ(), os.cpu_count() or 1)
+        in_memory = memory.within(memory.pytests_folder(), memory.available())
+        kept = memory.KEPT if in_memory else []
+        parallel = ["-n", str(count), "--dist", "worksteal", *kept]
+        code, failed = run_pytest([*parallel, *words], costs.FOLDER, in_memory)
+    print(costs.tell(costs.FOLDER, processors), flush=True)
     if code != TESTS_FAILED or not 0 < len(failed) <= AGAIN:
         return code
     print(f"\n{len(failed)} failed with others beside them; now one by one:", flush=True)
@@ -72,5 +99,5 @@ def main(words: list[str]) -> int:
 if __name__ == "__main__":
     if sys.argv[1:2] == [LISTING]:
         sys.path.insert(0, str(Path.cwd()))  # as `python -m pytest` does
-        sys.exit(pytest.main(sys.argv[3:], plugins=[Failures(sys.argv[2])]))
+        sys.exit(run_listed(sys.argv[2], sys.argv[3], sys.argv[4:]))
     sys.exit(main(sys.argv[1:] or ["tests"]))

@@ -16,10 +16,10 @@ import servers
 from gce_api import IMAGE, LABELS, REGION, ZONE, properties, until
 from hostler.emulators.gce import GceEmulator, emulator
 
-compute = servers.library("google.cloud.compute_v1")
-discovery = servers.library("googleapiclient.discovery")
-credentials = servers.library("google.auth.credentials")
-api_errors = servers.library("google.api_core.exceptions")
+compute = servers.later("google.cloud.compute_v1")
+discovery = servers.later("googleapiclient.discovery")
+credentials = servers.later("google.auth.credentials")
+api_errors = servers.later("google.api_core.exceptions")
 
 
 @pytest.fixture

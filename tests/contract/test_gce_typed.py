@@ -14,7 +14,7 @@ from hostler.backends.gce.client import GceClient
 from hostler.emulators.gce import GceEmulator, emulator
 from hostler.spec.project import Fleet
 
-compute = servers.library("google.cloud.compute_v1")
+compute = servers.later("google.cloud.compute_v1")
 LAUNCH = Launch("gs://b/cifar", generation="burst/1", at=4e9, deadline=4e9 + 3600)
 
 

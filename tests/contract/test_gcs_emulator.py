@@ -15,8 +15,8 @@ import pytest
 import servers
 from hostler.emulators.gcs import DROPPED, LOST, GcsEmulator, Kind, busy
 
-storage = servers.library("google.cloud.storage")
-exceptions = servers.library("google.api_core.exceptions")
+storage = servers.later("google.cloud.storage")
+exceptions = servers.later("google.api_core.exceptions")
 
 DATA = bytes(range(256)) * 4 + b"--boundary\r\n"
 

@@ -15,7 +15,7 @@ from hostler.records.run import tracked
 from hostler.spec.tracking import Tracking
 from worker_world import World, until
 
-wandb = servers.library("wandb")
+wandb = servers.later("wandb")
 
 TRAIN = """
 import json, os, time

@@ -73,15 +73,22 @@ def test_create_is_won_once_though_the_far_side_is_killed(hosts: Hosts, store: S
     names = [f"thread{n}" for n in range(4)]
     there = hosts["n1"].root / store.url.removeprefix("ssh://n1/")
 
-    def contend(name: str) -> list[int]:
-        return racer.contend(store, "race", 120, name)
+    def race(pool: ThreadPoolExecutor, folder: str) -> None:
+        contended = pool.map(lambda name: racer.contend(store, folder, 120, name), names)
+        won = dict(zip(names, contended, strict=True))
+        for n in range(120):
+            [winner] = [name for name in names if n in won[name]]
+            assert store.get(f"{folder}/{n}").data == racer.body(winner, n)
 
-    with killing(hosts, lambda: len(list(there.glob("race/*"))), 30) as killed, ThreadPoolExecutor(4) as pool:
-        won = dict(zip(names, pool.map(contend, names), strict=True))
+    def created() -> int:
+        return len(list(there.glob("race*/*")))
+
+    with killing(hosts, created, 30) as killed, ThreadPoolExecutor(4) as pool:
+        for turn in range(10):
+            race(pool, f"race{turn}")
+            if len(killed) >= 2:  # on a busy machine the killer comes too late for a race, or two
+                break
     assert len(killed) >= 2
-    for n in range(120):
-        [winner] = [name for name in names if n in won[name]]
-        assert store.get(f"race/{n}").data == racer.body(winner, n)
 
 
 def test_big_file_arrives_whole_though_the_far_side_is_killed(

@@ -62,23 +62,25 @@ def give_gpus(world: CloudWorld) -> None:
     ids=["beside the small one", "in its place"],
 )
 def test_memory_death_moves_to_the_next_larger_machine_once(tmp_path: Path, wish: dict[str, object]) -> None:
-    """Two runs are enough for the sweep to know: the third is never tried on the small one. The second wish
-    has no money for both machines at once."""
+    """Two runs are enough for the sweep to know, and no run is tried on the small one twice. A place is free
+    before the end of its run is written: the small one may take a third run while the second's is. The second
+    wish has no money for both machines at once."""
     with cloud(tmp_path, scale=60) as world:
         give_gpus(world)
         fleet = {"backend": "gce", "project": world.gce.project, "zones": ["us-central1"], "workers": 1}
         project = {"name": "cifar", "store": "gs://runs/cifar", "fleets": {"burst": {**fleet, **wish}}}
         world.write("hostler.yaml", json.dumps(project))
         world.write("train.py", DIES + TRAIN)
-        world.sweep_file(3)
+        world.sweep_file(4)
         world.launched("grid.yaml", timeout=200)
         world.until_gone(300)
-        assert world.states() == {"done": 3}
-        assert world.weights(3) == {n: weights(n) for n in range(3)}
+        assert world.states() == {"done": 4}
+        assert world.weights(4) == {n: weights(n) for n in range(4)}
         used = [one.type for one in world.gce.usage() if one.kind == "machine"]
         assert used == ["n1-standard-8", "g2-standard-8"]  # and no A100
         rows = world.run("status", "grid", "--json").json
-        assert sorted(row["attempt"] for row in rows) == [1, 2, 2]
+        attempts = sorted(row["attempt"] for row in rows)
+        assert attempts in ([1, 1, 2, 2], [1, 2, 2, 2]), "some never saw the small one"
         plan = world.run("plan", "--on", "burst", "--json", "grid.yaml", timeout=60).json["price"]
         assert not any("T4" in one["machine"] for one in plan["offers"]), plan
         assert any("T4" in line and "out of memory" in line for line in plan["left_out"])

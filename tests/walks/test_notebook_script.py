@@ -16,8 +16,8 @@ from hostler.records.checkpoint import outputs
 from hostler.records.rows import rows
 from hostler.store import open_store
 
-nbformat = servers.library("nbformat")
-nbclient = servers.library("nbclient")
+nbformat = servers.later("nbformat")
+nbclient = servers.later("nbclient")
 
 SOURCE = Path(__file__).parents[2] / "src"
 TRAIN = """import json

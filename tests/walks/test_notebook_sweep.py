@@ -12,8 +12,8 @@ from hostler.records.rows import Row, rows
 from hostler.records.sweep import sweeps
 from hostler.store import Store, open_store
 
-nbformat = servers.library("nbformat")
-nbclient = servers.library("nbclient")
+nbformat = servers.later("nbformat")
+nbclient = servers.later("nbclient")
 servers.library("cloudpickle")
 
 SOURCE = Path(__file__).parents[2] / "src"

@@ -35,6 +35,14 @@ def until(met: Callable[[], object]) -> None:
         time.sleep(0.02)
 
 
+def looks(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Grows with each look of an attempt at what the one before it has delivered."""
+    looked: list[str] = []
+    real = tracked.read
+    monkeypatch.setattr(tracked, "read", lambda *a, **b: looked.append("") or real(*a, **b))
+    return looked
+
+
 @dataclass
 class Ground:
     folder: Path
@@ -185,12 +193,15 @@ def test_attempt_blocks_nobody_though_its_thread_ended_first(ground: Ground) -> 
     assert ground.state() == OPEN
 
 
-def test_next_attempt_starts_its_tools_after_the_previous_delivered(ground: Ground) -> None:
+def test_next_attempt_starts_its_tools_after_the_previous_delivered(
+    ground: Ground, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    looked = looks(monkeypatch)
     ground.mark(1, CLOSING)
     one = ground.feeds(2)
     one.start()
     one.take([Point(1, 1.0, {"loss": 0.5})])
-    time.sleep(1.5)  # three looks
+    until(lambda: len(looked) > 3)
     assert not ground.begun(2)
     ground.mark(1, CLOSED)
     until(lambda: ground.begun(2))
@@ -202,9 +213,7 @@ def test_next_attempt_starts_its_tools_after_the_previous_delivered(ground: Grou
 def test_attempt_that_ends_before_its_turn_leaves_it_to_next(
     ground: Ground, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    looked: list[str] = []
-    real = tracked.read
-    monkeypatch.setattr(tracked, "read", lambda *a, **b: looked.append("") or real(*a, **b))
+    looked = looks(monkeypatch)
     ground.mark(1, CLOSING)
     one = ground.feeds(2)
     one.start()

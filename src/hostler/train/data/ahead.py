@@ -56,10 +56,11 @@ def held(split: Gathered, device: torch.device, threads: int) -> Arrays:
 
 
 def _gathered(split: Gathered, chosen: Chosen, device: torch.device) -> Batch:
-    x, y = split.gather(chosen, device), split.targets[torch.as_tensor(chosen, dtype=torch.long)]
-    if device.type == "cuda":
-        return x, y.pin_memory()
-    return split.arrived(x), y
+    y = split.targets[torch.as_tensor(chosen, dtype=torch.long)]
+    if device.type != "cuda":
+        return split.arrived(split.gather(chosen, device)), y
+    with torch.cuda.device(device):  # a thread begins on the first GPU, which may be another rank's
+        return split.gather(chosen, device), y.pin_memory()
 
 
 def _sent(split: Gathered, batch: Batch, device: torch.device) -> Batch:

@@ -1,5 +1,5 @@
-"""A small GPT, a small CLIP and pictures from files, killed anywhere, end with the weights of one never
-killed."""
+"""A small GPT, a small CLIP, and pictures from files, read ahead or by loader processes, killed anywhere, end
+with the weights of one never killed."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from test_trainer_exact import exact
 
+import tar_world
 import train_world
 
 GPT = {
@@ -24,13 +25,24 @@ FILES = {
     "dataset": "folder/pets", "model": "timm/test_resnet", "image_size": 24, "data_on_device": False,
     "augment": ["crop_2", "randaugment_2_15", "cutmix"], "base_lr": 0.01, "train_length": 3,
 }  # fmt: skip
-TRAININGS = {"gpt": GPT, "clip": CLIP, "files": FILES}
-LIBRARIES = {"gpt": "transformers", "clip": "open_clip", "files": "timm"}
+READ = {
+    "model": "tiny/lenet", "data_on_device": False, "num_workers": 2, "augment": ["crop_2", "flip"],
+    "base_lr": 0.01, "train_length": 3,
+}  # fmt: skip
+BYTES = {"dataset": "bytes/raw", **READ}
+SHARDS = {"dataset": "tar/shards", "image_size": 12, **READ}
+TRAININGS = {"gpt": GPT, "clip": CLIP, "files": FILES, "bytes": BYTES, "shards": SHARDS}
+LIBRARIES = {"gpt": "transformers", "clip": "open_clip", "files": "timm", "bytes": "PIL", "shards": "PIL"}
 
 
 def training(tmp_path: Path, name: str) -> dict[str, Any]:
     train_world.needs(LIBRARIES[name])
-    train_world.folder(tmp_path / "data/pets", {"train": 32, "test": 3})
+    if name == "bytes":
+        tar_world.raw(tmp_path / "data/raw", {"train": 96, "test": 9})
+    elif name == "shards":
+        tar_world.write(tmp_path / "data/shards", tar_world.dataset(train=12))
+    else:
+        train_world.folder(tmp_path / "data/pets", {"train": 32, "test": 3})
     return {**TRAININGS[name], "data_dir": str(tmp_path / "data")}
 
 

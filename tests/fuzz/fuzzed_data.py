@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 from fuzz_harness import Breach, Target, bent, damaged
 
+import tar_world
 from hostler.records.series import metrics
 from hostler.records.series.picker import Picker
 from hostler.records.series.points import Point, PointFolder, pack, survey
@@ -26,7 +27,7 @@ from hostler.sdk.checkpoint import safetensors, typed
 from hostler.sdk.checkpoint.safetensors import TensorSlot
 from hostler.spec.job import MetricSource
 from hostler.train.config import Config
-from hostler.train.data import libsvm, npz, tfrecord
+from hostler.train.data import libsvm, mapped, npz, shards, tfrecord
 from hostler.train.data.tfrecord import _masked
 from hostler.train.models import weights
 from hostler.worker.prepare.unpack import unpack
@@ -186,6 +187,35 @@ def arrays() -> bytes:
     return data.getvalue()
 
 
+def saved(array: np.ndarray) -> bytes:
+    data = io.BytesIO()
+    np.save(data, array)
+    return data.getvalue()
+
+
+PIXELS, NUMBERS = saved(np.arange(96, dtype=np.uint8).reshape(4, 4, 2, 3)), saved(np.array([0, 1, 0, 1]))
+
+
+def _byte_files(data: bytes, folder: Path) -> object:
+    place = folder / "set" / "train"
+    place.mkdir(parents=True, exist_ok=True)
+    labels = b"<i8" in data
+    (place / mapped.PICTURES).write_bytes(PIXELS if labels else data)
+    (place / mapped.LABELS).write_bytes(data if labels else NUMBERS)
+    config = Config(data_dir=str(folder), data_splits_map={"train": "train"}, data_on_device=False)
+    split = mapped.load(config, "set").splits["train"]
+    return [split[place] for place in range(len(split))]
+
+
+def _tar_shard(data: bytes, folder: Path) -> object:
+    (folder / "set").mkdir(exist_ok=True)
+    (folder / "set" / "train.tar").write_bytes(data)
+    nowhere = str(folder / "set" / "train.tar")  # no index is kept
+    config = Config(data_dir=nowhere, data_splits_map={"train": "train"}, data_on_device=False, image_size=8)
+    split = shards.load(config, str(folder / "set")).splits["train"]
+    return [split[place] for place in range(len(split))]
+
+
 def records() -> bytes:
     def one(data: bytes) -> bytes:
         head = struct.pack("<Q", len(data))
@@ -271,6 +301,18 @@ TARGETS = (
     ),
     Target("libsvm", "libsvm files", lambda: damaged([LIBSVM, bz2.compress(LIBSVM)]), _libsvm),
     Target("npz", "npz files", lambda: damaged([arrays()]), _npz),
+    Target(
+        "byte-files",
+        "pictures as bytes in `.npy` files, and their classes",
+        lambda: damaged([PIXELS, NUMBERS]),
+        _byte_files,
+    ),
+    Target(
+        "tar-shard",
+        "tar shards of pictures",
+        lambda: damaged([tar_world.tarred(tar_world.examples(range(2), cls=one)) for one in (True, False)]),
+        _tar_shard,
+    ),
     Target("tfrecord", "TFRecord files", lambda: damaged([records()]), _tfrecord),
     Target("points", "packed points of a run's process", lambda: damaged([POINTS, SETS]), _points),
     Target(

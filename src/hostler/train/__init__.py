@@ -1,6 +1,6 @@
 """The trainer behind `hostler train` and `hostler.trainer.experiment_generator`.
 
-The only part that imports torch. It imports nothing else of hostler but the library and the reading of files.
+The only part that imports torch. Of hostler it imports the library, stores and the reading of files alone.
 
 config.py      every key of the trainer, with its default
 configfile.py  a config from a file and `key=value` words

@@ -26,6 +26,9 @@ COMPILES = ("default", "reduce-overhead", "max-autotune", "max-autotune-no-cudag
 PLACES = ("loss", "optim_alg")  # words that may also be a place in a file
 UNITS = ("epoch", "step", "sample")
 SEEDS = 2**63  # what torch takes
+PILLOW, TORCHVISION = "pillow", "torchvision"  # decoders
+DECODED = ("folder/", "tar/")  # datasets whose pictures one of them decodes
+MOST_CLASSES = 10_000_000  # a class beyond is damage: no model has so many outputs
 LARGEST = 2**31  # batch: no more examples are at hand at a time
 
 
@@ -74,6 +77,9 @@ class Config:
     data_on_device: bool | None = None  # none: where it fits
     transform: str | None = None  # file.py:name, a function of an example's input and "is it for training"
     augment: tuple[str, ...] = ()
+    decoder: str = (
+        "pillow"  # of JPEG in folders and shards: pillow | torchvision, on a GPU where there is one
+    )
     image_size: int | None = None  # the side of pictures; none: as they are
     data_input: str | None = None  # column of pictures or texts, or several of texts; none: found by kind
     data_target: str | None = None  # column of classes or numbers; none: found by name
@@ -179,6 +185,7 @@ def _words(c: Config) -> Problem:
         "loss": LOSSES,
         "on_out_of_memory": ("say", "halve"),
         "compile": (False, True, *COMPILES),
+        "decoder": (PILLOW, TORCHVISION),
         "amp": (None, "bf16", "fp16"),
         "grad_exchange": (None, "bf16"),
         "evaluate": ("last", "av", "both"),
@@ -209,6 +216,8 @@ def _effects(c: Config) -> Problem:
     """Refuse settings that would have no effect."""
     if c.label_smoothing and c.loss not in CLASSES:
         return f"label_smoothing has no effect on loss: {c.loss}", "it is for loss: log"
+    if c.decoder != PILLOW and not c.dataset.startswith(DECODED):
+        return f"decoder: {c.decoder} has no effect on {c.dataset}", f"it is for {' and '.join(DECODED)}"
     if c.evaluate == "av" and c.averaging is None:
         return "evaluate: av, but nothing is averaged", "averaging: ema_0.99, for example"
     return None

@@ -10,7 +10,8 @@ from typing import Any
 import torch
 
 from hostler.train.config import Config
-from hostler.train.data.feed import Batch, in_order
+from hostler.train.data.ahead import Batch
+from hostler.train.data.feed import in_order
 from hostler.train.data.split import Arrays, Data, Items
 from hostler.train.loss import count
 from hostler.train.parts import TrainingParts

@@ -68,7 +68,7 @@ def _train(run: Run, parts: TrainingParts, folder: RunFolder) -> Iterator[Epoch]
         yield from _epochs(run, parts, folder, meter, looks, stats)
     finally:
         stats.wait()
-    parts.feed.close()
+        parts.feed.close()
     for name, model in _models(parts):
         folder.save(f"model{name}.safetensors", model)
     folder.done(stats.rows[-1] if stats.rows else {})

@@ -6,7 +6,7 @@ import copy
 import random
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any
+from typing import Any, TypeGuard
 
 import torch
 
@@ -15,10 +15,10 @@ from hostler.errors import SpecError
 from hostler.frozen import dataclass
 from hostler.train import custom, loss, memory, newest, optimizer, schedule, span
 from hostler.train.config import Config
-from hostler.train.data import augment, sources
-from hostler.train.data.feed import ArrayFeed, LoaderFeed
-from hostler.train.data.order import ExampleOrder, mixed
-from hostler.train.data.split import IMAGES, Arrays, Data, Items
+from hostler.train.data import ahead, augment, sources
+from hostler.train.data.feed import AheadFeed, ArrayFeed, LoaderFeed
+from hostler.train.data.order import ExampleOrder, mixed, shuffled
+from hostler.train.data.split import IMAGES, Arrays, Data, Gathered, Items
 from hostler.train.graphs import graph
 from hostler.train.models import registry
 from hostler.train.ranks import TrainRanks
@@ -78,7 +78,7 @@ class TrainingParts:
     rate: Callable[[int], float]
     span: StepSpan
     order: ExampleOrder
-    feed: ArrayFeed | LoaderFeed
+    feed: ArrayFeed | AheadFeed | LoaderFeed
     augment: augment.Augment
 
     def batch(self, step: int) -> tuple[torch.Tensor, torch.Tensor]:
@@ -100,7 +100,7 @@ def assemble(config: Config, device: torch.device, ranks: TrainRanks) -> Trainin
     if config.channels_last:
         model = model.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
     _check_output(model, data, config, device)
-    order = ExampleOrder(len(data.splits["train"]), config.batch_size, order_seed(config))
+    order = _order(data.splits["train"], config)
     length = span.of(config, order.steps)
     factor = schedule.factor(config.lr_schedule, length.total, config.warmup_steps)
     made = optimizer.build(config, model)
@@ -142,6 +142,11 @@ def data_of(config: Config, device: torch.device) -> Data:
     return _placed(applied(_checked(sources.load(config), config), config), config, device)
 
 
+def _order(train: Arrays | Items, config: Config) -> ExampleOrder:
+    shuffle = train.shuffled if isinstance(train, Gathered) else shuffled
+    return ExampleOrder(len(train), config.batch_size, order_seed(config), shuffle)
+
+
 def order_seed(config: Config) -> int:
     """Seed of the order of the examples."""
     return _whole(config.seed_training if config.seed_order is None else config.seed_order)
@@ -156,8 +161,9 @@ def _checked(data: Data, config: Config) -> Data:
     for name, split in data.splits.items():
         if not len(split):
             raise SpecError(f"split {name!r} of {config.dataset} has no examples")
-        if data.n_classes and isinstance(split, Arrays):
-            _check_targets(name, split.y, data.n_classes, config)
+        if data.n_classes and isinstance(split, (Arrays, Gathered)):
+            y = split.y if isinstance(split, Arrays) else split.targets
+            _check_targets(name, y, data.n_classes, config)
     return data
 
 
@@ -202,16 +208,20 @@ def _placed(data: Data, config: Config, device: torch.device) -> Data:
     """Small sets lie on the device."""
     if config.data_on_device is False or device.type == "cpu":
         return data
-    arrays = [one for one in data.splits.values() if isinstance(one, Arrays)]
+    arrays = [one for one in data.splits.values() if isinstance(one, Arrays) or _may_be_held(one, config)]
     free = torch.cuda.mem_get_info(device)[0] if device.type == "cuda" else 0
     if config.data_on_device is None and sum(array.bytes for array in arrays) > ROOM * free:
         return data
     last = config.channels_last and data.kind == IMAGES
-    splits = {
-        name: one.to(device, channels_last=last) if isinstance(one, Arrays) else one
-        for name, one in data.splits.items()
-    }
+    splits: dict[str, Arrays | Items] = {}
+    for name, one in data.splits.items():
+        whole = ahead.held(one, device, config.num_workers) if _may_be_held(one, config) else one
+        splits[name] = whole.to(device, channels_last=last) if isinstance(whole, Arrays) else whole
     return replace(data, splits=splits)
+
+
+def _may_be_held(split: Arrays | Items, config: Config) -> TypeGuard[Gathered]:
+    return isinstance(split, Gathered) and (split.quick or config.data_on_device is True)
 
 
 def resolved(config: Config, data: Data, device: torch.device) -> Config:
@@ -278,10 +288,12 @@ def _check_width(out: object, data: Data, config: Config) -> None:
 
 def _feed(
     data: Data, order: ExampleOrder, ranks: TrainRanks, device: torch.device, config: Config, total: int
-) -> ArrayFeed | LoaderFeed:
+) -> ArrayFeed | AheadFeed | LoaderFeed:
     split = data.splits["train"]
     if isinstance(split, Arrays):
         return ArrayFeed(split, order, ranks.share, device)
+    if isinstance(split, Gathered):
+        return AheadFeed(split, order, ranks.share, device, config.num_workers, total)
     return LoaderFeed(split, order, ranks.share, device, config.num_workers, total)
 
 
@@ -313,6 +325,11 @@ def applied(data: Data, config: Config) -> Data:
     if config.transform is None:
         return data
     change = custom.find(config.transform, "x", "training")
+    if config.num_workers and not all(getattr(one, "forks", True) for one in data.splits.values()):
+        raise SpecError(
+            f"transform: loader processes cannot read {config.dataset}",
+            hint="num_workers: 0, or a copy of the shards in a folder",
+        )
     splits = {name: Transformed(one, change, name == "train") for name, one in data.splits.items()}
     first = splits["train"][0][0]
     if not isinstance(first, torch.Tensor):

@@ -1,6 +1,8 @@
 from __future__ import annotations
 
+import io
 import sys
+import zipfile
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -112,6 +114,18 @@ def test_networks_for_small_pictures_have_their_known_sizes(name: str, weights: 
     with torch.device("meta"):
         made = registry.build(CONFIG.but(model=f"tiny/{name}"), data)
     assert sum(one.numel() for one in made.parameters()) == weights
+
+
+def test_array_of_an_npz_with_a_bent_header_is_said(tmp_path: Path) -> None:
+    data = io.BytesIO()
+    np.save(data, np.zeros(3))
+    with zipfile.ZipFile(tmp_path / "bent.npz", "w") as made:
+        made.writestr("x_train.npy", data.getvalue().replace(b"{'", b"{{", 1))
+        made.writestr("y_train.npy", data.getvalue())
+    with pytest.raises(DamagedError, match=r"bent\.npz"):
+        sources.load(
+            CONFIG.but(dataset="npz/bent.npz", data_dir=str(tmp_path), data_splits_map={"train": "train"})
+        )
 
 
 def test_files_that_are_no_set_of_arrays_are_said(tmp_path: Path) -> None:

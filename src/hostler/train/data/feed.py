@@ -1,5 +1,5 @@
-"""Batches on the device, from any step on: taken out of tensors that lie there, or loaded by worker
-processes.
+"""Batches on the device, from any step on: taken out of tensors that lie there, read ahead by threads, or
+loaded by worker processes.
 
 Random augmentation of an example is drawn from a seed of its own, so that it depends on no worker and no
 place.
@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import random
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from typing import Any
 
 import torch
@@ -18,11 +18,11 @@ from torch.utils.data import DataLoader, Dataset
 
 from hostler.errors import MachineError
 from hostler.frozen import dataclass
+from hostler.train.data.ahead import Batch, read_ahead
 from hostler.train.data.order import ExampleOrder, mixed
-from hostler.train.data.split import Arrays, Items
+from hostler.train.data.split import Arrays, Gathered, Items
 
 LONGEST = 107 - len("/pymp-12345678/listener-12345678")  # bytes of a path that a socket may have
-Batch = tuple[torch.Tensor, torch.Tensor]
 
 
 @dataclass(frozen=True)
@@ -88,6 +88,42 @@ def _is_last(x: torch.Tensor) -> bool:
 
 def _pictures_last(x: torch.Tensor) -> torch.Tensor:
     return x.permute(0, 2, 3, 1) if _is_last(x) else x
+
+
+class AheadFeed:
+    """A feed of what threads read ahead of the step."""
+
+    def __init__(
+        self,
+        split: Gathered,
+        order: ExampleOrder,
+        share: Share,
+        device: torch.device,
+        threads: int,
+        total: int,
+    ) -> None:
+        self._split, self._order, self._share, self._device = split, order, share, device
+        self._threads, self._total = threads, total
+        self._next = -1
+        self._batches: Generator[Batch, None, None] | None = None
+
+    def at(self, step: int, into: Batch | None = None) -> Batch:
+        """`into` is of no use: the batch is on its way before anybody says where it should go."""
+        if step != self._next or self._batches is None:
+            self.close()
+            self._batches = read_ahead(self._split, self._chosen(step), self._device, self._threads)
+        self._next = step + 1
+        return next(self._batches)
+
+    def close(self) -> None:
+        """The threads end; what they have read ahead is dropped."""
+        if self._batches is not None:
+            self._batches.close()
+        self._batches, self._next = None, -1
+
+    def _chosen(self, first: int) -> Iterator[list[int]]:
+        for step in range(first, self._total):
+            yield self._share.of(self._order.at(step)).tolist()
 
 
 class LoaderFeed:
@@ -206,6 +242,9 @@ def in_order(
         list(range(first + share.rank, min(first + batch, len(split)), share.ranks))
         for first in range(0, len(split), batch)
     ]
+    if isinstance(split, Gathered):
+        yield from read_ahead(split, [one for one in batches if one], device, workers)
+        return
     check_sockets(workers)
     loader: DataLoader[Any] = DataLoader(
         _Plain(split),

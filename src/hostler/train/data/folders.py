@@ -6,12 +6,15 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from hostler.errors import DamagedError, MissingError, SpecError
+import torch
+
+from hostler.errors import DamagedError, SpecError
 from hostler.spec.nearest import did_you_mean
-from hostler.train.config import Config
+from hostler.train.config import PILLOW, Config
 from hostler.train.data import pictures
-from hostler.train.data.sources import wanted
-from hostler.train.data.split import Data
+from hostler.train.data.encoded import Encoded, unreadable
+from hostler.train.data.sources import folder, wanted
+from hostler.train.data.split import Data, Items
 from hostler.train.library import need
 
 ENDS = (".png", ".jpg", ".jpeg", ".bmp", ".gif", ".webp", ".ppm", ".pgm", ".tif", ".tiff")
@@ -19,15 +22,14 @@ ENDS = (".png", ".jpg", ".jpeg", ".bmp", ".gif", ".webp", ".ppm", ".pgm", ".tif"
 
 def load(config: Config, name: str) -> Data:
     need("PIL", "pillow", config.dataset)
-    root = next((p for p in (Path(config.data_dir, name), Path(name)) if p.is_dir()), None)
-    if root is None:
-        parent = Path(config.data_dir, name).parent
-        near = [path.name for path in parent.glob("*") if path.is_dir()] if parent.is_dir() else []
-        hint = did_you_mean(Path(name).name, near, "folder/PATH, in data_dir, with a folder for each split")
-        raise MissingError(f"folder {Path(config.data_dir, name)} does not exist", hint=hint)
+    root = folder(config, name, "folder/PATH, in data_dir, with a folder for each split")
     places = {ours: _split(root, theirs) for ours, theirs in wanted(config).items()}
     classes = _folders(places["train"])
-    return pictures.build({n: Files(p, classes, n) for n, p in places.items()}, tuple(classes), config)
+    made: dict[str, Items] = {}
+    for ours, place in places.items():
+        files = Files(place, classes, ours)
+        made[ours] = files if config.decoder == PILLOW else FileBytes(files)
+    return pictures.build(made, tuple(classes), config)
 
 
 class Files:
@@ -41,23 +43,43 @@ class Files:
                 f"split {split!r} has a class {unknown[0]!r} that train does not have",
                 did_you_mean(unknown[0], classes, f"each folder of {place} is a class"),
             )
-        self._files = [
+        self.files = [
             (str(path), number[name]) for name in _folders(place) for path in _pictures(place / name)
         ]
 
     def __len__(self) -> int:
-        return len(self._files)
+        return len(self.files)
 
     def __getitem__(self, index: int) -> tuple[Any, int]:
         from PIL import Image
 
-        path, target = self._files[index]
+        path, target = self.files[index]
         try:
             with Image.open(path) as picture:
                 picture.load()
                 return picture, target
         except (OSError, SyntaxError, ValueError) as error:
             raise DamagedError(f"{path} cannot be read as a picture: {error}") from None
+
+
+class FileBytes(Encoded):
+    """The same, as they lie on the disk."""
+
+    def __init__(self, files: Files) -> None:
+        self._paths = [path for path, _ in files.files]
+        self.targets = torch.tensor([target for _, target in files.files], dtype=torch.long)
+
+    def read(self, chosen: Sequence[int]) -> list[bytes]:
+        return [self._bytes(index) for index in chosen]
+
+    def name(self, index: int) -> str:
+        return self._paths[index]
+
+    def _bytes(self, index: int) -> bytes:
+        try:
+            return Path(self._paths[index]).read_bytes()
+        except OSError as error:
+            raise unreadable(self._paths[index], error.strerror) from None
 
 
 def _split(root: Path, name: str) -> Path:

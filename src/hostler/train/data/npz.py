@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
+from tokenize import TokenError
 from typing import Any
 from zipfile import BadZipFile, is_zipfile
 
@@ -34,7 +35,7 @@ def load(config: Config, name: str) -> Data:
             raise DamagedError(f"{path} is one array", hint=f"{SAVED} writes several")
         with file:
             splits = {ours: _split(file, theirs, path) for ours, theirs in wanted(config).items()}
-    except (ValueError, OSError, EOFError, BadZipFile) as error:
+    except (ValueError, OSError, EOFError, SyntaxError, TokenError, BadZipFile) as error:
         if isinstance(error, OSError) or is_zipfile(path):
             raise DamagedError(f"{path}: {error}") from None
         raise DamagedError(

@@ -5,6 +5,7 @@ So the place inside an epoch needs no state, and is the same for any number of l
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import lru_cache
 
 import torch
@@ -34,6 +35,7 @@ class ExampleOrder:
     count: int
     batch: int
     seed: int
+    shuffle: Callable[[int, int, int], torch.Tensor] = shuffled  # count, seed, pass → an order
 
     @property
     def steps(self) -> int:
@@ -56,7 +58,7 @@ class ExampleOrder:
 
     def in_pass(self, passes: int) -> torch.Tensor:
         """All examples, as one pass over the data sees them."""
-        return shuffled(self.count, self.seed, passes)
+        return self.shuffle(self.count, self.seed, passes)
 
     def seen(self, step: int) -> int:
         """Examples of all steps before this one."""

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from dataclasses import replace
 from importlib import import_module
+from pathlib import Path
 
 import torch
 import torch.nn.functional as F
 
-from hostler.errors import MachineError, SpecError
+from hostler.errors import MachineError, MissingError, SpecError
 from hostler.spec.nearest import did_you_mean
 from hostler.train import custom, memory
 from hostler.train.config import Config
@@ -22,6 +23,8 @@ SOURCES = {
     "sklearn": "sklearn_data",
     "torchvision": "torchvision_data",
     "folder": "folders",
+    "bytes": "mapped",
+    "tar": "shards",
     "hf": "hub",
     "tfds": "tfds_data",
 }
@@ -114,6 +117,18 @@ def fitted(data: Data, size: int | None) -> Data:
         return F.interpolate(ready, (size, size), mode="bilinear", antialias=True)
 
     return replace(data, input_shape=(data.input_shape[0], size, size), prepare=prepare)
+
+
+def folder(config: Config, name: str, how: str) -> Path:
+    """A folder in data_dir, or where the name leads; `how`: what a dataset of its kind is called."""
+    root = next((path for path in (Path(config.data_dir, name), Path(name)) if path.is_dir()), None)
+    if root is not None:
+        return root
+    parent = Path(config.data_dir, name).parent
+    near = [path.name for path in parent.glob("*") if path.is_dir()] if parent.is_dir() else []
+    raise MissingError(
+        f"folder {Path(config.data_dir, name)} does not exist", did_you_mean(Path(name).name, near, how)
+    )
 
 
 def wanted(config: Config) -> dict[str, str]:

@@ -280,13 +280,14 @@ class PackedStore:
     ) -> tuple[Seal | None, Iterator[Entry]]:
         """Rows of a listing as the newest seal has them, and that seal: what they need of it is read."""
         rows = self.inner.list(prefix, after, deep=deep)
+        plain: tuple[Seal | None, Iterator[Entry]] = (None, rows)
 
         def merged(seal: Seal) -> tuple[Seal | None, Iterator[Entry]]:
             own = (row for row in rows if not seal.covers(covered_keys.place(row.key)))
             packed = (PackedEntry(key, self._load) for key in self._keys(seal, prefix, after))
             return seal, merge(own, packed, key=lambda row: row.key)
 
-        return self._of_seal(sweep, merged, (None, rows))
+        return self._of_seal(sweep, merged, plain)
 
     def _load(self, key: str) -> PackedObject:
         place = covered_keys.place(key)

@@ -152,7 +152,7 @@ def _from(runs: Sequence[str], rest: str, after: str) -> Iterator[int]:
 class _OnePiece:
     def __init__(self, columns: Columns) -> None:
         self._columns, self.count = columns, len(columns["runs"])
-        self.firsts = columns["runs"][:1]
+        self.firsts: Sequence[str] = columns["runs"][:1]
 
     def piece(self, at: int) -> Columns:
         return self._columns
@@ -163,7 +163,8 @@ class _StoredPieces:
 
     def __init__(self, head: _Head, begun: bytes, read: Read) -> None:
         """`begun`: bytes with which the seal begins."""
-        self.firsts, self.count = head.firsts, sum(head.counts)
+        self.firsts: Sequence[str] = head.firsts
+        self.count = sum(head.counts)
         self._head, self._read = head, read
         self._block = (0, begun)  # bytes that were read last, and where they begin
         self._known: dict[int, Columns] = {}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import struct
+import tracemalloc
 import zlib
 from collections.abc import Callable
 from typing import Any
@@ -192,6 +193,26 @@ def test_damaged_head_is_seen_before_any_piece(bend: Bend) -> None:
 def test_seal_that_was_cut_off_is_damaged(end: int) -> None:
     with pytest.raises(DamagedError):
         decode_seal(SEALED[:end], "key", "s", 1, "stamp")
+
+
+def test_bytes_after_the_last_piece_are_damage() -> None:
+    with pytest.raises(DamagedError):
+        opened(SEALED + b"0")
+
+
+@pytest.mark.parametrize("middle", [b"[],", b"700,", b'"xy",'])
+def test_piece_of_much_takes_no_memory(middle: bytes) -> None:
+    head, _ = _parts(SEALED)
+    bomb = zlib.compress(b'{"runs":[' + middle * 2_000_000 + b"0]}", 9)
+    text = zlib.compress(json.dumps({**head, "bytes": [len(bomb)] * 3}).encode())
+    data = b"".join([SEALED[:8], struct.pack("<I", len(text)), text, bomb * 3])
+    tracemalloc.start()
+    try:
+        with pytest.raises(DamagedError):
+            opened(data).row(ROWS[0].run)
+        assert tracemalloc.get_traced_memory()[1] < 2 << 20
+    finally:
+        tracemalloc.stop()
 
 
 def _stored() -> tuple[PackedStore, MemoryStore]:

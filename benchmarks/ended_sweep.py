@@ -24,7 +24,7 @@ from hostler.records import layout, project
 from hostler.records.body import encode
 from hostler.records.checkpoint import outputs
 from hostler.records.checkpoint.outputs import Output
-from hostler.records.packs import covered_keys, pack_format
+from hostler.records.packs import covered_keys, pack_format, seals
 from hostler.records.packs.pack_format import PackedObject, Where
 from hostler.records.packs.packer import BYTES, REFUSED
 from hostler.records.run import surroundings
@@ -83,6 +83,24 @@ def end_all(store: Store, job: Job, *, packed: bool) -> None:
     rows = _segment_rows(job, pattern.row)
     for n, batch in enumerate(iter(lambda: list(islice(rows, packing.RUNS)), []), start=1):
         put(layout.segment(NAME, n), segments.encode(NAME, batch))
+
+
+def seal_one(store: Store, job: Job) -> None:
+    """Leave `RUN` packed, and a seal that names all others too, whose packs nobody reads."""
+    pattern, start = _Pattern(job), len(pack_format.HEAD)
+    for key, data in pattern.objects.items():
+        if not covered_keys.place(key):
+            store.put(key, data)
+    chunk = pattern.chunk(job.run_id(RUN))
+    rows = [
+        Where(
+            run, 2, (2,), True, f"{PACK}-{layout.number(int(n != RUN))}", start + n * len(chunk), len(chunk)
+        )
+        for n, run in enumerate(sweeps.run_ids(job))
+    ]
+    store.put(layout.pack(NAME, rows[RUN].pack), pack_format.HEAD + bytes(RUN * len(chunk)) + chunk)
+    store.put(layout.packed_spec(NAME), encode({"format": REFUSED, "kind": "packed"}))
+    store.put(layout.seal(NAME, 1), seals.encode_seal(NAME, rows))
 
 
 class _Pattern:
@@ -189,7 +207,7 @@ def _pack(put: Callable[[str, bytes], object], job: Job, pattern: _Pattern) -> N
     if len(parts) > 1:
         flush()
     put(layout.packed_spec(NAME), encode({"format": REFUSED, "kind": "packed"}))
-    put(layout.seal(NAME, 1), pack_format.encode_seal(NAME, rows))
+    put(layout.seal(NAME, 1), seals.encode_seal(NAME, rows))
 
 
 def _segment_rows(job: Job, row: PackedRun) -> Iterator[PackedRun]:

@@ -22,6 +22,7 @@ from row import Row
 from hostler.analysis.board.live import LiveStore
 from hostler.records.packs.packed_store import open_at, open_store
 from hostler.settings import Timing
+from hostler.store import Blob
 from hostler.store.memory import MemoryStore, shared_memory
 from hostler.worker.claim.claimant import Claimant
 from hostler.worker.claim.finder import Finder
@@ -66,6 +67,28 @@ def _asked(store: MemoryStore, url: str, words: str, folder: Path) -> int:
         _invoke([*words.split(), "--store", url], folder)
     store.before = None
     return len(asked)
+
+
+def bytes_of_one(count: int, folder: Path) -> dict[str, int]:
+    """Bytes that each command about one run reads of a packed sweep of so many; `folder` is an empty one."""
+    name = f"{folder.name}-{count}"
+    store, read = shared_memory(name), list[int]()
+    ended_sweep.seal_one(store, ended_sweep.submit(store, folder, count))
+    get = store.get
+
+    def counted(key: str, *, start: int = 0, end: int | None = None) -> Blob:
+        blob = get(key, start=start, end=end)
+        read.append(len(blob.data))
+        return blob
+
+    store.get = counted  # type: ignore[method-assign]
+    found = dict[str, int]()
+    for words in ONE:
+        read.clear()
+        _invoke([*words.split(), "--store", f"memory:{name}"], folder)
+        found[words] = sum(read)
+    store.delete(*[entry.key for entry in store.list("")])
+    return found
 
 
 def _invoke(words: Sequence[str], folder: Path) -> None:
@@ -133,10 +156,9 @@ def growth(few: int, many: int, *, packed: bool) -> list[Row]:
 
 
 def _bound(words: str, *, packed: bool) -> float | None:
-    """A tenth of the runs is so cheap that ten times it is hardly reached; of many it is: at most linear. One
-    run of a packed sweep is found by the sweep's one seal, which is as long as there are runs."""
+    """A tenth of the runs is so cheap that ten times it is hardly reached; of many it is: at most linear."""
     if words in ONE:
-        return None if packed else 1.45
+        return 1.45
     if packed:
         return 1.1
     return 0.33 if words in (PLAN, UI) else 0.2  # these two load little before they read

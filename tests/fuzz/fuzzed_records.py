@@ -31,11 +31,10 @@ from hostler.records.packs.pack_format import (
     Where,
     check_objects,
     decode_chunk,
-    decode_seal,
     encode_chunk,
-    encode_seal,
 )
 from hostler.records.packs.packed_store import PackedStore
+from hostler.records.packs.seals import PIECE, decode_seal, encode_seal
 from hostler.records.rows import rows
 from hostler.records.run import control, run_details
 from hostler.records.series import metrics, packing, segments
@@ -161,6 +160,9 @@ CHUNK = [
     ),
     PackedObject("runs/0000000-a-abcde0/metrics/000001-0000-00000001", bytes(40), "e", 1e9),
 ]
+IN_PIECES = encode_seal(
+    "a", [Where(f"{n:07d}-a-abcdef", 2, (2,), True, "own-000000", 8 + n, 1) for n in range(PIECE + 1)]
+)
 SEALED = json.loads(zlib.decompress(encode_seal("a", ROWS, "s")[8:]))
 HEADER = [[one.key, len(one.data), one.etag, one.modified] for one in CHUNK]
 BODY = b"".join(one.data for one in CHUNK)
@@ -175,7 +177,7 @@ def _zlibbed(given: Any, before: bytes = b"", after: bytes = b"") -> bytes:
 def _seals() -> Any:
     good, head = encode_seal("a", ROWS, "s"), b"HSTL\x01\x00\x00\x00"
     inside = bent([SEALED]) | damaged([json.dumps(SEALED).encode()])
-    return damaged([good]) | inside.map(lambda given: _zlibbed(given, head))
+    return damaged([good, IN_PIECES]) | inside.map(lambda given: _zlibbed(given, head))
 
 
 def _chunks() -> Any:

@@ -161,14 +161,16 @@ def test_broken_off_fleet_has_ended_as_many_as_asked(run: ModuleType) -> None:
 
 
 @pytest.mark.parametrize(("power", "kept"), [(1.0, True), (1.1, False)])
-def test_growth_of_packed_readers_beyond_linear_is_missed(
+def test_growth_of_packed_readers_beyond_its_bound_is_missed(
     run: ModuleType, monkeypatch: pytest.MonkeyPatch, power: float, kept: bool
 ) -> None:
     import readers
 
     def measured(count: int, *, packed: bool) -> dict[str, tuple[float, float]]:
-        return dict.fromkeys(readers.ALL, (count**power, count**power))
+        every = dict.fromkeys(readers.ALL, (count**power, count**power))
+        return every | dict.fromkeys(readers.ONE, (count ** (2 * power - 2),) * 2)
 
     monkeypatch.setattr(readers, "measured", measured)
     rows = readers.growth(1_000, 10_000, packed=True)
-    assert len(rows) == 2 * len(readers.ALL) and {row.kept for row in rows} == {kept}
+    assert len(rows) == 2 * len([*readers.ALL, *readers.ONE])
+    assert {row.kept for row in rows} == {kept}

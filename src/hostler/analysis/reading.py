@@ -110,11 +110,15 @@ def _uncollected() -> Iterator[None]:
 
 def newest_rows(parts: Sequence[Segment], newest: Mapping[str, int]) -> dict[str, int]:
     """run → its row, counted through all parts: the newest one that holds what is newest. Pure."""
-    found, base = {}, 0
+    found, base = dict[str, int](), 0
     for part in parts:
-        for row, (run, k) in enumerate(zip(part.runs, part.ks, strict=True), start=base):
-            if newest.get(run) == k:
-                found[run] = row
+        rows = range(base, base + part.rows)
+        if [*map(newest.get, part.runs)] == part.ks:  # all of most parts
+            found.update(zip(part.runs, rows, strict=True))
+        else:
+            found |= {
+                run: row for run, k, row in zip(part.runs, part.ks, rows, strict=True) if newest.get(run) == k
+            }
         base += part.rows
     return found
 

@@ -21,10 +21,8 @@ from hostler.fleet.snapshot import secrecy
 from hostler.fleet.snapshot.tree import Tree
 from hostler.fleet.submit import bring_code, bring_data, draft, open_project, required_files
 from hostler.frozen import dataclass
-from hostler.records import layout
 from hostler.records.launch import serving
-from hostler.records.run import upstream
-from hostler.records.run.log import RunKey
+from hostler.records.run import log, upstream
 from hostler.records.sweep import sweeps
 from hostler.spec import space, spans
 from hostler.spec.files import searchable
@@ -143,12 +141,11 @@ def learns(*jobs: Job) -> bool:
 
 def started(store: Store, name: str) -> set[int]:
     """Indices of the runs that somebody has had."""
-    keys = (entry.key for entry in store.list(layout.logs_of(name)))
-    return {RunKey(name, layout.run_of_log_entry(key)).index for key in keys if layout.is_log_entry(key)}
+    return set(map(log.index_of, log.heads(store, name)))
 
 
 def trashed(store: Store, name: str) -> set[int]:
-    return {RunKey(name, run).index for run in sweeps.trashed(store, name)}
+    return set(map(log.index_of, sweeps.trashed(store, name)))
 
 
 def submit_sweep(

@@ -11,6 +11,7 @@ import struct
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from itertools import chain, compress
 from typing import Any
 
 from hostler.errors import DamagedError, NewerFormatError
@@ -123,9 +124,10 @@ _TABLES = frozenset({dict, list})
 def _is_deep(record: Record) -> bool:
     level: list[Any] = [record]
     for _ in range(DEPTH):
-        inner = (one.values() if type(one) is dict else one for one in level)
-        nested = [values for values in inner if not _TABLES.isdisjoint(map(type, values))]  # few are
-        level = [value for values in nested for value in values if type(value) in _TABLES]
+        values = [*chain.from_iterable(one.values() if type(one) is dict else one for one in level)]
+        level = [
+            *compress(values, map(_TABLES.__contains__, map(type, values)))
+        ]  # all at once: they are many
         if not level:
             return False
     return True

@@ -10,7 +10,7 @@ from types import ModuleType
 import pytest
 
 from hostler.records import layout
-from hostler.records.packs import packer
+from hostler.records.packs import packer, seals
 from hostler.records.packs.packed_store import PackedStore
 from hostler.records.rows import rows
 from hostler.store.memory import MemoryStore
@@ -48,6 +48,18 @@ def test_one_run_costs_the_same_in_a_larger_sweep(
     assert {words.split()[0] for words in readers.ONE} == {"show", "logs", "pull"}
     assert {words: few[words] for words in readers.ONE} == {words: many[words] for words in readers.ONE}
     assert all(0 < few[words] < 40 for words in readers.ONE)
+
+
+def test_one_packed_run_reads_no_more_bytes_of_a_larger_sweep(
+    readers: ModuleType, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of a seal its head and one piece; as packed bytes these differ a little from sweep to sweep."""
+    monkeypatch.setattr(seals, "AT_ONCE", 4 << 10)  # so that few runs do for a long seal
+    counts = 2 * seals.PIECE + 1, 10 * seals.PIECE + 1
+    few, many = (readers.bytes_of_one(count, tmp_path_factory.mktemp("project")) for count in counts)
+    assert all(0 < few[words] < 100_000 for words in readers.ONE)
+    grown = {words: many[words] - few[words] for words in readers.ONE}
+    assert max(grown.values()) < 2_000, grown
 
 
 def test_all_runs_cost_requests_by_the_hundred(

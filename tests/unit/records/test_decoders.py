@@ -20,7 +20,8 @@ from hostler.records import layout
 from hostler.records.body import DEPTH, decode, encode
 from hostler.records.checkpoint import checkpoints
 from hostler.records.checkpoint.restorer import restore, rows_of
-from hostler.records.packs.pack_format import COLUMNS, decode_chunk, decode_seal
+from hostler.records.packs.pack_format import decode_chunk
+from hostler.records.packs.seals import COLUMNS, decode_seal
 from hostler.records.run import log
 from hostler.records.run.history import events, tries
 from hostler.records.run.state import fold
@@ -128,7 +129,9 @@ SEAL = st.fixed_dictionaries(
 def test_any_seal_is_damaged_or_has_rows(record: dict[str, Any]) -> None:
     found = _made(_unpacked_seal, json.dumps(record).encode())
     if found is not None:
-        assert [row.run for row in found.rows.values()] == found.runs
+        assert [row.run for row in found.rows.values()] == sorted(found.rows) and found.count == len(
+            found.rows
+        )
         keys = found.log_keys("sweeps/a/ends/", "")
         assert keys == sorted({*keys}) and all(map(layout.is_log_entry, keys))
 

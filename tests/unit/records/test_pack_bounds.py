@@ -16,16 +16,10 @@ from hypothesis import strategies as st
 
 from hostler.errors import DamagedError
 from hostler.records import layout
-from hostler.records.packs import pack_format, packed_store, packer
-from hostler.records.packs.pack_format import (
-    PackedObject,
-    Seal,
-    Where,
-    decode_chunk,
-    encode_chunk,
-    encode_seal,
-)
+from hostler.records.packs import pack_format, packed_store, packer, seals
+from hostler.records.packs.pack_format import PackedObject, Spare, Where, decode_chunk, encode_chunk
 from hostler.records.packs.packed_store import PackedStore
+from hostler.records.packs.seals import Seal, decode_seal, encode_seal
 from hostler.store.memory import MemoryStore
 from packed_world import no_wait, submit, take
 
@@ -45,7 +39,7 @@ def within(most: int) -> Iterator[None]:
 
 
 def decoded(data: bytes, sweep: str = "a") -> Seal:
-    return pack_format.decode_seal(data, "key", sweep, 1, "stamp")
+    return decode_seal(data, "key", sweep, 1, "stamp")
 
 
 TEXTS = {  # repeated as often as the packed bytes allow, between a beginning and an end
@@ -116,7 +110,7 @@ def test_seal_of_a_large_sweep_is_read(count: int, name: str, ends: int) -> None
     rows = large(count, name, ends)
     data = encode_seal(name, rows, "a" * 16)
     seal = decoded(data, name)
-    assert len(seal.runs) == count and seal.row(rows[-1].run) == rows[-1]
+    assert seal.count == count and seal.row(rows[-1].run) == rows[-1]
 
 
 @settings(max_examples=25, deadline=None)
@@ -148,7 +142,7 @@ def test_any_chunk_of_hostlers_is_read(given_objects: list[tuple[int, bytes, boo
 def test_two_runs_in_one_place_are_damage() -> None:
     """Else a seal could have one chunk read, and written anew, for each of many runs."""
     first, second = large(2, "a", 1)
-    assert decoded(encode_seal("a", [first, second])).runs
+    assert decoded(encode_seal("a", [first, second])).count
     with pytest.raises(DamagedError):
         decoded(encode_seal("a", [first, second._replace(start=first.start)]))
 
@@ -209,10 +203,10 @@ def test_sweep_that_no_reader_would_take_is_not_packed(monkeypatch: pytest.Monke
     for index in range(3):
         take(store, job, index).end("done", attempts=1, metrics={})
     before = [entry.key for entry in store.inner.list("")]
-    monkeypatch.setattr(pack_format, "ENTRIES", -100)
+    monkeypatch.setattr(seals, "ENTRIES", -100)
     with pytest.raises(DamagedError):
         packer.pack(store, job, no_wait)
     assert [entry.key for entry in store.inner.list("")] == before
     monkeypatch.undo()
-    monkeypatch.setattr(pack_format, "_VALUES_MORE", -10_000)
+    monkeypatch.setattr(pack_format, "_SPARE", Spare(values=-10_000))
     assert packer.pack(store, job, no_wait).left == 3

@@ -14,10 +14,12 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
+from functools import partial
 from heapq import merge
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from hostler.errors import DamagedError, NewerFormatError
 from hostler.records import layout
@@ -29,7 +31,10 @@ from hostler.store.registry import open_at as open_raw_at
 from hostler.store.registry import open_store as open_raw
 
 if TYPE_CHECKING:
-    from hostler.records.packs.pack_format import PackedObject, Seal, Where
+    from hostler.records.packs.pack_format import PackedObject, Where
+    from hostler.records.packs.seals import Seal
+
+One = TypeVar("One")
 
 HOLDS = 10.0  # seconds that a look at the newest seal is good for
 PAUSE = 120.0  # seconds between a seal and the first deletion; over NFS "absent" may be a minute old
@@ -37,6 +42,7 @@ AHEAD = 256 << 10  # bytes of a pack that are read at once: the next runs are of
 KEPT = 64  # runs whose objects are held,
 HELD = 64 << 20  # and bytes of these, where they are of more than one
 ROWS = 256  # of a listing that are judged together
+LOOKS = 3  # at a seal, or a pack, that goes while it is read
 
 _CLOCK = getattr(
     time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC
@@ -94,14 +100,13 @@ class PackedStore:
         place = covered_keys.place(key)
         if place is None:
             return self.inner.get(key, start=start, end=end)
-        if (seal := self.sealed(place.sweep)) is None or not seal.covers(place):
+        if not self._covers(place):
             blob: Blob | NotFound
             try:
                 blob = self.inner.get(key, start=start, end=end)
             except NotFound as error:
                 blob = error
-            seal = self.sealed(place.sweep)
-            if seal is None or not seal.covers(place):
+            if not self._covers(place):
                 if isinstance(blob, NotFound):
                     raise blob
                 return blob
@@ -135,8 +140,7 @@ class PackedStore:
             yield from self.inner.list(prefix, after, deep=deep)
             return
         while True:
-            seal = self.sealed(sweep)
-            rows = self._merged(seal, prefix, after, deep=deep)
+            seal, rows = self._merged(sweep, prefix, after, deep=deep)
             while judged := list(islice(rows, ROWS)):
                 if self.sealed(sweep) is not seal:
                     break  # what was read may be gone, or a late write: again from here
@@ -152,12 +156,7 @@ class PackedStore:
         if not sweep:
             return found
         found = list(found)
-        seal = self.sealed(sweep)
-        if seal is None:
-            return found
-        rest = [key for key in found if not seal.covers(covered_keys.place(key))]
-        packed = self._keys(seal, prefix, after)
-        return sorted([*packed, *rest]) if rest else packed
+        return self._of_seal(sweep, lambda seal: self._with_packed(seal, found, prefix, after), found)
 
     def delete(self, *keys: str) -> None:
         """A covered key is not taken out of its pack by this: a worker that slept deletes what was its."""
@@ -195,6 +194,10 @@ class PackedStore:
         known = self._looks.get(sweep)
         return known[1] if known and self._clock() - known[0] <= HOLDS else self.look(sweep)
 
+    def sealed_whole(self, sweep: str) -> Seal | None:
+        """The newest seal, once all of it has been read: DamagedError if it cannot be."""
+        return self._of_seal(sweep, lambda seal: seal.read(), None)
+
     def look(self, sweep: str) -> Seal | None:
         """The newest seal of a sweep, at this moment."""
         began, known = self._clock(), self._looks.get(sweep, (0.0, None))[1]
@@ -206,10 +209,9 @@ class PackedStore:
     def packed(self, run: str) -> dict[str, PackedObject]:
         """key → object, of what is packed of a run."""
         sweep = covered_keys.sweep_of(run)
-        for _ in range(3):
-            seal = self.sealed(sweep)
-            row = seal.row(run) if seal else None
-            if seal is None or row is None:
+        for _ in range(LOOKS):
+            row = self._of_seal(sweep, lambda seal: seal.row(run), None)
+            if row is None:
                 return {}
             known = self._chunks.get((row.pack, run))
             if known is not None:
@@ -250,8 +252,18 @@ class PackedStore:
         return data[start - first : start - first + size]
 
     def _covers(self, place: RecordPlace) -> bool:
-        seal = self.sealed(place.sweep)
-        return seal is not None and seal.covers(place)
+        return self._of_seal(place.sweep, lambda seal: seal.covers(place), False)
+
+    def _of_seal(self, sweep: str, ask: Callable[[Seal], One], without: One) -> One:
+        """What the newest seal says; that of the next, if it goes with its sweep before it is read."""
+        for _ in range(LOOKS):
+            seal = self.sealed(sweep)
+            if seal is None:
+                return without
+            with suppress(NotFound):
+                return ask(seal)
+            self.look(sweep)
+        raise DamagedError(f"{layout.seals(sweep)} has a seal that cannot be read")
 
     def _is_own(self, place: RecordPlace, key: str, data: bytes) -> bool:
         packed_object = self.packed(place.run).get(key)
@@ -263,18 +275,29 @@ class PackedStore:
             raise NotFound(f"{key} does not exist in {self.url}")
         return packed_object
 
-    def _merged(self, seal: Seal | None, prefix: str, after: str, *, deep: bool) -> Iterator[Entry]:
+    def _merged(
+        self, sweep: str, prefix: str, after: str, *, deep: bool
+    ) -> tuple[Seal | None, Iterator[Entry]]:
+        """Rows of a listing as the newest seal has them, and that seal: what they need of it is read."""
         rows = self.inner.list(prefix, after, deep=deep)
-        if seal is None:
-            return rows
-        own = (row for row in rows if not seal.covers(covered_keys.place(row.key)))
-        packed = (PackedEntry(key, self._load) for key in self._keys(seal, prefix, after))
-        return merge(own, packed, key=lambda row: row.key)
+        plain: tuple[Seal | None, Iterator[Entry]] = (None, rows)
+
+        def merged(seal: Seal) -> tuple[Seal | None, Iterator[Entry]]:
+            own = (row for row in rows if not seal.covers(covered_keys.place(row.key)))
+            packed = (PackedEntry(key, self._load) for key in self._keys(seal, prefix, after))
+            return seal, merge(own, packed, key=lambda row: row.key)
+
+        return self._of_seal(sweep, merged, plain)
 
     def _load(self, key: str) -> PackedObject:
         place = covered_keys.place(key)
         assert place is not None
         return self._packed(place, key)
+
+    def _with_packed(self, seal: Seal, found: Sequence[str], prefix: str, after: str) -> Sequence[str]:
+        rest = [key for key in found if not seal.covers(covered_keys.place(key))]
+        packed = self._keys(seal, prefix, after)
+        return sorted([*packed, *rest]) if rest else packed
 
     def _keys(self, seal: Seal, prefix: str, after: str) -> Sequence[str]:
         if prefix.startswith(layout.SWEEPS):
@@ -292,17 +315,25 @@ def newest_seal(store: Store, sweep: str, known: Seal | None = None) -> Seal | N
         for number, entry in sorted(numbered_seals(store, sweep), key=lambda row: -row[0]):
             if known is not None and known.stamp == f"{entry.key} {entry.etag}":
                 return known
+            from hostler.records.packs.seals import open_seal  # most sweeps are not packed
+
             try:
-                data = store.get(entry.key).data
+                read = partial(_read, store, entry)
+                seal = open_seal(read, entry.size, entry.key, sweep, number, f"{entry.key} {entry.etag}")
             except NotFound:  # the sweep is being deleted
                 break
-            from hostler.records.packs.pack_format import decode_seal  # most sweeps are not packed
-
-            seal = decode_seal(data, entry.key, sweep, number, f"{entry.key} {entry.etag}")
             if are_same(seal.submission, submission(store, sweep)):
                 return seal
         else:
             return None
+
+
+def _read(store: Store, entry: Entry, start: int, end: int) -> bytes:
+    """Bytes of the object that was listed; NotFound if it is another now."""
+    blob = store.get(entry.key, start=start, end=None if end >= entry.size else end)
+    if blob.etag != entry.etag:
+        raise NotFound(f"{entry.key} was written anew in {store.url}")
+    return blob.data
 
 
 def numbered_seals(store: Store, sweep: str) -> list[tuple[int, Entry]]:
@@ -329,7 +360,7 @@ def are_same(one: str, other: str) -> bool:
 def check(store: Store, sweep: str) -> None:
     """DamagedError or NewerFormatError if nobody can tell what is packed of a sweep."""
     if isinstance(store, PackedStore):
-        store.sealed(sweep)
+        store.sealed_whole(sweep)
 
 
 def _name(key: str) -> str:

@@ -28,14 +28,12 @@ from hostler.records.packs import covered_keys
 from hostler.records.packs.pack_format import (
     HEAD,
     PackedObject,
-    Seal,
     Where,
     decode_chunk,
-    decode_seal,
     encode_chunk,
-    encode_seal,
 )
 from hostler.records.packs.packed_store import PAUSE, PackedStore, are_same, numbered_seals, submission
+from hostler.records.packs.seals import Seal, decode_seal, encode_seal
 from hostler.records.run import log
 from hostler.records.run.heartbeats import store_time
 from hostler.records.run.state import fold
@@ -112,7 +110,8 @@ def copy(store: PackedStore, job: Job) -> PackOutcome:
 
 def finish(store: PackedStore, sweep: str, wait: Callable[[float], None] = time.sleep) -> int:
     """Delete the originals that a seal covers, once it is old enough; how many went."""
-    seal = store.look(sweep)
+    store.look(sweep)
+    seal = store.sealed_whole(sweep)
     if seal is None:
         return 0
     inner, gone = store.inner, 0
@@ -291,7 +290,8 @@ class _NextSeal:
         self.sweep = sweep
         self.submission = submission(store.inner, sweep)
         self.number = 1 + max((n for n, _ in numbered_seals(store.inner, sweep)), default=0)
-        self.after = store.look(sweep)  # the seal before it
+        store.look(sweep)
+        self.after = store.sealed_whole(sweep)  # the seal before it
 
 
 def _seal(store: PackedStore, place: _NextSeal, made: _Packs) -> bool:

@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from functools import partial
 from heapq import nsmallest
-from math import isfinite, isnan
+from math import inf
 from typing import Any, NamedTuple
 
 from hostler.errors import DamagedError
@@ -77,18 +77,18 @@ class EndedTable:
             return []
         sign = -1 if self._by.goal == "max" else 1
         ranked = (
-            (sign * facts.value, int(run[:7]), run)
-            for run, facts in self.runs.items()
-            if facts.value is not None and facts.state in states and isfinite(facts.value)
+            (sign * value, run)  # an id begins with the run's index
+            for run, (state, _, _, _, value, _, _) in self.runs.items()
+            if value is not None and -inf < value < inf and state in states
         )
-        return [run for _, _, run in nsmallest(count, ranked)]
+        return [run for _, run in nsmallest(count, ranked)]
 
     def odd(self, states: Container[str] | None = None) -> list[str]:
         """Runs whose last value of the metric is NaN."""
         return [
             run
-            for run, facts in self.runs.items()
-            if facts.last is not None and isnan(facts.last) and (states is None or facts.state in states)
+            for run, (state, _, _, _, _, last, _) in self.runs.items()
+            if last != last and (states is None or state in states)  # as NaN alone is
         ]
 
     def end(self, run: str) -> Record | None:

@@ -148,7 +148,7 @@ class SweepFinisher:
     # The sweep and the entries of its logs, if a look a moment ago found it over.
     over: Callable[[str], tuple[Job, int] | None] = lambda name: None
     # Wait a moment for others that may have runs in memory; False if there are none.
-    wait: Callable[[], bool] = lambda: False
+    wait: Callable[[], bool] | None = None
 
     def look(self, names: Iterable[str], *, capped: bool = False) -> None:
         """A worker that has had runs of these sweeps leaves; `capped`: its machines may cost no more. Of a

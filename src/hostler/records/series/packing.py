@@ -252,13 +252,16 @@ def points(store: Store, run: str, end: Record) -> list[Point]:
     return metrics.read(store, of, ANY) if of else metrics.read(store, run, attempt)
 
 
-def compact(store: Store, job: Job, *, least: int = 1, wait: Callable[[], bool] = lambda: False) -> int:
+def compact(store: Store, job: Job, *, least: int = 1, wait: Callable[[], bool] | None = None) -> int:
     """Put what is in no segment into new ones, if it is as many as `least`: how many runs that were. `wait`:
-    waits a moment for others that may be writing segments; False if nobody has to be waited for."""
+    waits a moment for others that may be writing segments; False if they are gone, and have written."""
     newest = log.heads(store, job.name)
     known = read(store, job.name)
-    while len(left := _uncovered(job, known, newest)) >= least and wait():
-        known |= read(store, job.name, known)
+    left, waits = _uncovered(job, known, newest), wait is not None
+    while wait and waits and len(left) >= least:
+        waits = wait()
+        known |= read(store, job.name, known)  # once more after the last of them has gone
+        left = _uncovered(job, known, newest)
     if len(left) < least:
         return 0
     count, number = 0, max(known, default=0)

@@ -4,7 +4,7 @@ Workers are threads in two processes, each with its own finder, log and heartbea
 emulator, which adds 20 ms to each request and counts them, or SeaweedFS behind a proxy that does. In `memory`
 it is a store in this process with the same latency: all threads share one Python then, so that its runs per
 second say little. Of fleets beyond 200 heartbeats and looks come too late: `bench_fleet_clock.py` has them.
-`--real` starts worker processes instead.
+`--real` starts worker processes instead (`real_fleet.py`).
 
 python benchmarks/bench_scale.py --ended 1000,100000 --packed 100000,1000000
 python benchmarks/bench_scale.py --where seaweed --workers 10 --ended '' --packed ''
@@ -15,11 +15,8 @@ from __future__ import annotations
 
 import argparse
 import multiprocessing
-import os
 import resource
-import subprocess
 import sys
-import tempfile
 import threading
 import time
 from collections import Counter
@@ -28,11 +25,11 @@ from dataclasses import dataclass
 
 import late_buckets
 import readers
+import real_fleet
 from late_buckets import LateBucket
 from row import Row
 from watched import Watched
 
-from hostler.records import project
 from hostler.records.run import heartbeats
 from hostler.records.sweep import sweeps
 from hostler.settings import Timing
@@ -56,6 +53,8 @@ BOUNDS = {
 # The goal is 1, as many as there are writes. It is out of reach: names are listed for eight claims at a time,
 # spec and halts each second, a segment is written for a hundred ends, and of a hundred workers some meet.
 REQUESTS = {1: 1.2, 10: 1.2, 100: 1.4}  # times the least; 3.3, 3.3 and 3.8 were counted
+OF_RUNS = 1.2  # the same for what whole workers ask for with their runs
+REAL = ((1, 100), (4, 400))  # fleets of worker processes, and runs
 LOST = 0.1  # claims that may go to another, for each run
 
 
@@ -76,8 +75,11 @@ def main(
     packed: Sequence[int] = PACKED,
     *,
     where: str = "gcs",
+    real_fleets: Sequence[tuple[int, int]] = REAL,
 ) -> list[Row]:
     rows = fleets(workers, runs, where=where) if workers else []
+    for fleet in real_fleets:
+        rows += real(*fleet, where=where)
     rows += readers.growth(*ended, packed=False) if ended else []
     return rows + (readers.growth(*packed, packed=True) if packed else [])
 
@@ -131,37 +133,17 @@ def _on(bucket: LateBucket, workers: int, runs: int) -> Tally:
     return Tally(seconds, requests, sum(lost for lost, _ in told), grown)
 
 
-def real(workers: int, runs: int) -> list[Row]:
-    """Worker processes as machines have them, one run at a time each, `true` as the script: all requests but
-    those for heartbeats, counted at the emulator."""
-    with late_buckets.gcs(LATENCY) as bucket, tempfile.TemporaryDirectory() as folder:
-        store = open_store(bucket.url)
-        project.ensure(store, "scale", Timing())
-        _submit(store, 0, runs)
-        command = [sys.executable, "-m", "hostler.worker", bucket.url, "--no-parent", "--slots", "1"]
-        with bucket.late():
-            begun = time.monotonic()
-            started = [
-                subprocess.Popen(
-                    command,
-                    env={**os.environ, "HOSTLER_CACHE": f"{folder}/{n}"},
-                    stdout=subprocess.DEVNULL,
-                    stderr=subprocess.DEVNULL,
-                )
-                for n in range(workers)
-            ]
-            codes = {worker.wait() for worker in started}
-            seconds = time.monotonic() - begun
-        _check(store, runs)
-        asked = bucket.asked()
-    if codes != {0}:
-        raise RuntimeError(f"workers left with {codes}")
-    what = f"{workers} worker processes, {runs} runs of `true`, 20 ms a request"
-    for kind, count in asked.most_common(12):
-        print(f"{kind}: {count / runs:.2f} a run", file=sys.stderr)
+def real(workers: int, runs: int, *, where: str) -> list[Row]:
+    """Worker processes as machines have them, one run at a time each, `true` as the script: requests that
+    come with runs, and all but those for heartbeats."""
+    played = real_fleet.play(workers, runs, latency=LATENCY, where=where)
+    place = "" if where == "gcs" else f"{where}: "
+    what = f"{place}{workers} worker processes, {runs} runs of `true`, 20 ms a request"
+    print("\n".join(real_fleet.table([played])), file=sys.stderr)
     return [
-        Row(f"{what}: requests for each", sum(asked.values()) / runs, LEAST, None, "requests"),
-        Row(f"{what}: runs a second", runs / seconds, workers / LEAST / LATENCY, None, "runs"),
+        Row(f"{what}: requests that come with a run", played.of_runs, LEAST, OF_RUNS, "requests"),
+        Row(f"{what}: those of workers, and by the second, too", played.all, LEAST, None, "requests"),
+        Row(f"{what}: runs a second", runs / played.seconds, workers / LEAST / LATENCY, None, "runs"),
     ]
 
 
@@ -257,9 +239,9 @@ if __name__ == "__main__":
     given.add_argument("--real", type=_numbers, help="worker processes and runs, and no more: 10,200")
     asked = given.parse_args()
     rows = (
-        real(*asked.real)
+        real(*asked.real, where=asked.where)
         if asked.real
-        else main(asked.workers, asked.runs, asked.ended, asked.packed, where=asked.where)
+        else main(asked.workers, asked.runs, asked.ended, asked.packed, where=asked.where, real_fleets=())
     )
     for row in rows:
         print(f"{row.name}: {row.ours:.3g} {row.unit}, floor {row.floor:.3g}, {row.ratio:.2f}x", flush=True)

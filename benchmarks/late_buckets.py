@@ -14,17 +14,32 @@ from urllib.parse import parse_qs, unquote, urlsplit
 
 from hostler.emulators.gcs.emulator import GcsEmulator
 from hostler.emulators.gcs.faults import slow
-from hostler.emulators.gcs.route import Kind
+from hostler.emulators.gcs.route import Kind, Route
 
 TESTS = Path(__file__).resolve().parents[1] / "tests"
+PUT, GET, LIST, DELETE, OTHER = "put", "get", "list", "delete", "other"
+_OPERATIONS = {Kind.WRITE: PUT, Kind.READ: GET, Kind.LIST: LIST, Kind.DELETE: DELETE}
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A request: what it does, and the key or the prefix that it is for."""
+
+    operation: str
+    key: str
+
+    @property
+    def folder(self) -> str:
+        """The folder of the store, of a sweep or of a run that the key lies in."""
+        return _kind(self.key)
 
 
 @dataclass(frozen=True)
 class LateBucket:
     url: str
-    begin: Callable[[], None]  # be late, and count from now on
+    begin: Callable[[], None]  # be late, and note requests from now on
     finish: Callable[[], None]
-    count: Callable[[], Counter[str]]
+    requests: list[Asked]  # while it was late, in their order
 
     @contextmanager
     def late(self) -> Iterator[None]:
@@ -36,26 +51,29 @@ class LateBucket:
 
     def asked(self) -> Counter[str]:
         """Requests while it was late, by the kind of object; heartbeats are left out."""
-        return Counter({kind: count for kind, count in self.count().items() if kind != "alive"})
+        return Counter(asked.folder for asked in self.requests if asked.folder != "alive")
 
 
 @contextmanager
 def gcs(latency: float) -> Iterator[LateBucket]:
     with GcsEmulator("scale") as bucket:
         os.environ.update(bucket.environ())
-        seen: Counter[str] = Counter()
+        seen, add = list[Asked](), bucket.counts.add
+
+        def note(at: Route) -> None:
+            add(at)
+            if at.kind != Kind.BUCKET:
+                seen.append(Asked(_OPERATIONS.get(at.kind, OTHER), at.key))
 
         def begin() -> None:
-            bucket.counts.clear()
+            bucket.counts.add = note
             bucket.faults.always(slow(latency))
 
         def finish() -> None:
-            for kind, key, number in bucket.counts.rows():
-                if kind != Kind.BUCKET:
-                    seen[_kind(key)] += number
+            bucket.counts.add = add
             bucket.faults.clear()
 
-        yield LateBucket("gs://scale/store", begin, finish, lambda: seen)
+        yield LateBucket("gs://scale/store", begin, finish, seen)
 
 
 @contextmanager
@@ -73,6 +91,7 @@ def seaweed(latency: float) -> Iterator[LateBucket]:
     ):
         os.environ.update({**servers.CREDENTIALS, "AWS_ENDPOINT_URL": proxy.url})
         proxy.delay = latency
+        seen: list[Asked] = []
 
         def begin() -> None:
             proxy.seen.clear()
@@ -80,17 +99,20 @@ def seaweed(latency: float) -> Iterator[LateBucket]:
 
         def finish() -> None:
             proxy.choose = lambda method, path: None
-            seen.update(_kind(_key(path, servers.BUCKET)) for _, path in list(proxy.seen))
+            seen.extend(_asked(method, path, servers.BUCKET) for method, path in list(proxy.seen))
 
-        seen: Counter[str] = Counter()
-        yield LateBucket(f"s3://{servers.BUCKET}/store", begin, finish, lambda: seen)
+        yield LateBucket(f"s3://{servers.BUCKET}/store", begin, finish, seen)
 
 
-def _key(path: str, bucket: str) -> str:
-    """The key that a request is for, or the prefix of a list."""
+def _asked(method: str, path: str, bucket: str) -> Asked:
+    """A request of S3, by its first line."""
     split = urlsplit(path)
     listed = parse_qs(split.query).get("prefix")
-    return listed[0] if listed else unquote(split.path).removeprefix(f"/{bucket}/")
+    if listed:
+        return Asked(LIST, listed[0])
+    deletes = method == "DELETE" or (method == "POST" and split.query.startswith("delete"))
+    operation = DELETE if deletes else {"PUT": PUT, "GET": GET}.get(method, OTHER)
+    return Asked(operation, unquote(split.path).removeprefix(f"/{bucket}/"))
 
 
 def _kind(key: str) -> str:

@@ -52,6 +52,11 @@ class Compactor:
             del self._held[key.sweep], self._sizes[key.sweep]
         self._write(store, key.sweep, held)
 
+    def holds(self, sweep: str) -> bool:
+        """Whether it has so much of a sweep that a flush would write it."""
+        with self._lock:
+            return len(self._held.get(sweep, ())) >= FEW
+
     def flush(self, store: Store, sweep: str, say: Callable[[str], None]) -> None:
         """Write what is held of a sweep, if it is not too little."""
         with self._lock:

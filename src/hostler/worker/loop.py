@@ -176,15 +176,21 @@ class Worker:
             found = self._look_unless_resting()
             if found and found.outgrown:  # whoever asked for a larger machine may be gone
                 self._growth.outgrew(*found.outgrown)
-            self._runs.own_sweeps.look({execution.attempt.key.sweep for execution in self._runs.running})
             if found and (found.taken or found.joined):
+                self._look_at_own_sweeps(set())
                 wait, self._rests_until = self._m.timing.wait_min, -math.inf
                 continue
             if found and self._may_leave(found) and self._is_last_look(found):
                 return
+            self._look_at_own_sweeps(self._finder.open_sweeps() if found else set())
             busy = found is None and bool(self._runs.running)
             self._wait(self._m.timing.poll if busy else self._until_due(wait))
             wait = self._m.timing.wait_min if busy else min(wait * 1.5, self._m.timing.wait_max)
+
+    def _look_at_own_sweeps(self, still_open: set[str]) -> None:
+        """Finish those that are over while the worker stays. One that leaves does so by what it saw last."""
+        running = {execution.attempt.key.sweep for execution in self._runs.running}
+        self._runs.own_sweeps.look(running, still_open)
 
     def _look_unless_resting(self) -> Found | None:
         """While runs are here and nothing is left to take, looks take a tenth of the time: a store of many
@@ -328,7 +334,8 @@ class Worker:
     def _close_sweeps(self) -> None:
         """Finish sweeps of this worker that are over. A worker that has to go leaves it to others."""
         if self._runs.told in (None, CAP):
-            self._runs.own_sweeps.finish(capped=self._runs.told == CAP)
+            seen = self._finder if self._left else None
+            self._runs.own_sweeps.finish(capped=self._runs.told == CAP, seen=seen)
 
     def _silence(self) -> None:
         try:

@@ -11,12 +11,13 @@ import threading
 import time
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, field
+from typing import Protocol
 
 from hostler import env
-from hostler.errors import HostlerError
+from hostler.errors import HostlerError, StoreError
 from hostler.records import layout
 from hostler.records.body import encode
-from hostler.records.run import log
+from hostler.records.run import heartbeats
 from hostler.records.series import packing
 from hostler.records.sweep import deadline, notices, summary, sweeps
 from hostler.records.sweep.notices import NoticeEvent
@@ -26,10 +27,21 @@ from hostler.spec.job import Job
 from hostler.spec.states import FAILED
 from hostler.spec.units import show_number
 from hostler.store import Store
+from hostler.worker.claim.session_watch import MISSED
 from hostler.worker.machine import Machine
 
 FEW = 10  # fewer runs are not worth an object
+LOOKS = 20  # in a beat: for so long, workers that leave as well may write what they hold in memory
 WAIT = 20.0  # seconds for a server's answer to a message
+
+
+class LastLook(Protocol):
+    """The last look of a worker at its sweeps."""
+
+    def open_sweeps(self) -> set[str]: ...
+
+    def over(self, sweep: str) -> tuple[Job, int] | None:
+        """The sweep and the number of entries in all its logs, if every run has ended."""
 
 
 @dataclass
@@ -44,38 +56,79 @@ class OwnSweeps:
         """A run of it is over here."""
         self._had[sweep] = self._due[sweep] = None
 
-    def look(self, running: Collection[str]) -> None:
-        """Look at those that nothing runs of here any more, once in a beat at most."""
+    def look(self, running: Collection[str], still_open: Collection[str] = ()) -> None:
+        """Look at those that nothing runs of here any more, once in a beat at most. `still_open`: as this
+        worker has just seen: they are not over, but may take long, and others need not wait for what is in
+        memory here."""
         names = [name for name in self._due if name not in running] if self._due else []
         if not names or (self._thread and self._thread.is_alive()):
             return
-        now = self._m.clock()
-        if now - self._looked < self._m.timing.beat:
+        over, now = [name for name in names if name not in still_open], self._m.clock()
+        if now - self._looked < self._m.timing.beat or not (over or any(map(self._m.compactor.holds, names))):
             return
         self._looked = now
-        for name in names:
+        for name in over:
             del self._due[name]
         self._thread = threading.Thread(
-            target=self._finish, args=(names, False), name="sweep-finisher", daemon=True
+            target=self._finish, args=(names, over), name="sweep-finisher", daemon=True
         )
         self._thread.start()
 
-    def finish(self, *, capped: bool) -> None:
-        """The worker leaves; `capped`: its machines may cost no more, of whatever they had people hear."""
+    def finish(self, *, capped: bool, seen: LastLook | None = None) -> None:
+        """The worker leaves; `capped`: its machines may cost no more, of whatever they had people hear.
+        `seen`: its last look a moment ago."""
         if self._thread:
             self._thread.join()
         self._m.compactor.finish(self._m.store, self._m.say)
-        self._finish(list(self._had if capped else self._due), capped)
+        still_open = seen.open_sweeps() if seen and not capped else ()
+        over = [name for name in (self._had if capped else self._due) if name not in still_open]
+        self._finish([], over, capped=capped, seen=seen)
 
-    def _finish(self, names: Collection[str], capped: bool) -> None:
+    def _finish(
+        self,
+        idle: Iterable[str],
+        names: Collection[str],
+        *,
+        capped: bool = False,
+        seen: LastLook | None = None,
+    ) -> None:
         machine = self._m
+        for name in idle:  # whoever finds it over need not read what is in memory here
+            self._flush(name)
         finisher = SweepFinisher(
             machine.store,
             machine.say,
             machine.wall,
-            flush=lambda sweep: machine.compactor.flush(machine.store, sweep, machine.say),
+            flush=self._flush,
+            over=seen.over if seen else lambda name: None,
+            wait=self._waiting(),
         )
         finisher.look(names, capped=capped)
+
+    def _flush(self, sweep: str) -> None:
+        self._m.compactor.flush(self._m.store, sweep, self._m.say)
+
+    def _waiting(self) -> Callable[[], bool]:
+        """Waits a moment, for a beat in all, while other workers beat: they may hold ended runs."""
+        beat, clock = self._m.timing.beat, self._m.clock
+        until = clock() + beat
+
+        def wait() -> bool:
+            if clock() >= until or not self._has_others():
+                return False
+            time.sleep(beat / LOOKS)
+            return True
+
+        return wait
+
+    def _has_others(self) -> bool:
+        try:
+            entries = heartbeats.entries(self._m.store)
+        except StoreError:
+            return False
+        beats = {name: entry.modified for name, entry in entries.items()}
+        late = max(beats.values(), default=0.0) - MISSED * self._m.timing.beat
+        return any(moment >= late for name, moment in beats.items() if name != self._m.session)
 
 
 @dataclass(frozen=True)
@@ -90,18 +143,23 @@ class SweepFinisher:
     store: Store
     say: Callable[[str], None]
     wall: Callable[[], float] = time.time
-    flush: Callable[[str], None] = lambda sweep: (
-        None
-    )  # pack what this worker has in memory: no need to read it
+    # Pack what this worker has in memory: no need to read it.
+    flush: Callable[[str], None] = lambda sweep: None
+    # The sweep and the entries of its logs, if a look a moment ago found it over.
+    over: Callable[[str], tuple[Job, int] | None] = lambda name: None
+    # Wait a moment for others that may have runs in memory; False if there are none.
+    wait: Callable[[], bool] | None = None
 
     def look(self, names: Iterable[str], *, capped: bool = False) -> None:
         """A worker that has had runs of these sweeps leaves; `capped`: its machines may cost no more. Of a
         few runs that nobody wants to be told of, nothing is asked."""
         for name in names:
             try:
-                job = sweeps.load(self.store, name)
+                seen = None if capped else self.over(name)
+                job = seen[0] if seen else sweeps.load(self.store, name)
                 if job.notify.to or job.count >= FEW:
-                    self._tell(job, self._event(job, capped=capped))
+                    event = self._over(job, seen[1]) if seen else self._event(job, capped=capped)
+                    self._tell(job, event)
             except HostlerError as error:
                 self.say(f"{name}: {error}")
 
@@ -117,16 +175,19 @@ class SweepFinisher:
             return NoticeEvent(
                 f"{job.name}/halt/{found[0]}", kind, f"{job.name} is halted: {found[1]['why']}"
             )
-        return self._over(job)
-
-    def _over(self, job: Job) -> NoticeEvent | None:
-        """All runs have ended. Who is the first to find it packs what is left; notices decide who tells."""
-        if job.chooses or Queue(self.store, job).glance(1) or Queue(self.store, job).open(whole=True):
+        queue = Queue(self.store, job)
+        if job.chooses or queue.glance(1) or queue.open(whole=True) or queue.entries_when_over is None:
             return None
-        count = sum(log.heads(self.store, job.name).values())
+        return self._over(job, queue.entries_when_over)
+
+    def _over(self, job: Job, count: int) -> NoticeEvent | None:
+        """All runs have ended, by so many entries of their logs. Who is the first to find it packs what is
+        left; notices decide who tells."""
+        if job.chooses:
+            return None
         if self.store.put(layout.over(job.name, count), encode({"entries": count}), if_absent=True):
             self.flush(job.name)
-            packing.compact(self.store, job, least=FEW)
+            packing.compact(self.store, job, least=FEW, wait=self.wait)
         if not job.notify.to:
             return None
         one = summary.of_sweep(self.store, job.name, self.say)

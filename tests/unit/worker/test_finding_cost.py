@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import random
+from collections import Counter
+from collections.abc import Callable
 from dataclasses import replace
 
 import pytest
@@ -152,3 +154,41 @@ class Draws(random.Random):
 
     def random(self) -> float:
         return self.next
+
+
+class Starting:
+    """A worker that has just come: it beats once, and takes run after run."""
+
+    def __init__(self, store: MemoryStore, session: str, clock: Callable[[], float]) -> None:
+        heartbeats.beat(store, session, 1, {})
+        self._finder = Finder(store, Claimant(session), TIMING, clock, rng=random.Random(1))
+
+    def take(self) -> None:
+        taken = self._finder.find(lambda ask: True, lambda ask: True).taken
+        assert taken is not None
+        taken.attempt.end("done")
+
+
+def test_workers_that_start_together_rarely_reach_for_one_run() -> None:
+    store, now = MemoryStore(clock=lambda: now), 0.0
+    sweeps.submit(store, replace(JOB, runs=tuple({"i": i} for i in range(400))))
+    claims: Counter[str] = Counter()
+    asked: Counter[str] = Counter()
+
+    def count(operation: str, key: str) -> None:
+        asked[f"{operation} {key}"] += 1
+        claims[key] += operation == "put" and key.endswith("-000001.json")
+
+    workers = list[Starting]()
+    store.before = count
+    for _ in range(4):  # each sees those before it alone
+        workers.append(Starting(store, f"w{len(workers)}", lambda: now))
+        workers[-1].take()
+    for _ in range(60):
+        now += TIMING.beat / 80
+        for worker in workers:
+            worker.take()
+    assert now < TIMING.beat
+    lost = claims.total() - sum(1 for key in claims if claims[key])
+    assert lost < 40  # most of them within the first second
+    assert asked["list alive/"] < 4 * (1 + now / TIMING.fresh)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import threading
+
 import pytest
 
 from hostler.records import layout
@@ -67,3 +69,20 @@ def test_the_record_of_an_attempt_that_lasted_is_its_own(asked: list[str]) -> No
     records.write(store, "0000000-a-1", 1, {"packages": {}})
     found = records.of_attempt(store, "0000000-a-1", 1, [{"kind": "claim"}, {"kind": "end"}])
     assert found is not None and found["packages"] == {}
+
+
+def test_run_that_begins_meanwhile_waits_for_the_facts_of_another(asked: list[str]) -> None:
+    store, one, writes, others = MemoryStore(), Surroundings(), list[str](), list[threading.Thread]()
+
+    def also(operation: str, key: str) -> None:
+        if operation == "put":
+            writes.append(key)
+        if not others:
+            others.append(threading.Thread(target=one.ran, args=(store, command()), kwargs={"now": 1.0}))
+            others[0].start()
+            others[0].join(0.05)
+
+    store.before = also
+    one.ran(store, command(), now=1.0)
+    others[0].join()
+    assert len(writes) == 1

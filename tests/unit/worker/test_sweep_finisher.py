@@ -15,11 +15,17 @@ import servers
 from hostler.records import layout
 from hostler.records.rows import rows
 from hostler.records.run import log as run_log
+from hostler.records.run.attempt import claim
+from hostler.records.run.entries import Claim
+from hostler.records.run.log import RunKey, RunLog
 from hostler.records.series import packing
+from hostler.records.series.metrics import MetricWriter
 from hostler.records.sweep import sweeps
 from hostler.spec.job import Notify
+from hostler.store import Store
 from hostler.worker import sweep_finisher
-from hostler.worker.sweep_finisher import SweepFinisher
+from hostler.worker.machine import Machine
+from hostler.worker.sweep_finisher import OwnSweeps, SweepFinisher
 from worker_world import World
 
 FINE = 'import json\nprint(json.dumps({"step": 1, "loss": 0.5}))\n'
@@ -228,3 +234,99 @@ def test_a_sweep_that_goes_on_is_not_over(world: World, inbox: Inbox, hook: str)
     world.submit(FINE, runs=[{"i": n} for n in range(3)], notify=Notify((hook,)))
     world.work(runs=1)
     assert inbox.bodies == []
+
+
+def test_runs_that_another_has_in_memory_are_waited_for(world: World) -> None:
+    job = world.submit(FINE, runs=[{"n": n} for n in range(12)])
+    world.work(runs=12)
+    held = [segment for _, segment in packing.each(world.store, job.name)]
+    number, waits, reads = layout.segment(job.name, 1), list[int](), list[str]()
+    data = world.store.get(number).data
+    world.store.delete(number, layout.over(job.name, 24))
+
+    def wait() -> bool:
+        waits.append(1)
+        if len(waits) == 2:
+            world.store.put(number, data)
+        return len(waits) < 2  # it has written, and left
+
+    finisher = SweepFinisher(Reads(world.store, reads), world.said.append, wait=wait)
+    finisher.look([job.name])
+    assert len(held) == 1 and len(waits) == 2
+    names = f"list {layout.logs_of(job.name)}"
+    assert not [key for key in reads if "/log/" in key.replace(names, "") or layout.RUNS in key]
+    assert [entry.key for entry in world.store.list(layout.segments(job.name))] == [number]
+
+
+def test_worker_that_saw_the_end_asks_for_no_names_again(world: World) -> None:
+    job = world.submit(FINE, runs=[{"n": n} for n in range(12)])
+    world.work(runs=12)
+    reads: list[str] = []
+    finisher = SweepFinisher(Reads(world.store, reads), world.said.append, over=lambda name: (job, 24))
+    finisher.look([job.name])  # another has found it over before
+    assert reads == []
+    assert [entry.key for entry in world.store.list(f"sweeps/{job.name}/over/")] == [
+        layout.over(job.name, 24)
+    ]
+
+
+class Reads:
+    """A store that notes what is listed and read."""
+
+    def __init__(self, inner: Store, noted: list[str]) -> None:
+        self._inner, self._noted, self.url = inner, noted, inner.url
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._inner, name)
+
+    def get(self, key: str, **part: Any) -> Any:
+        self._noted.append(key)
+        return self._inner.get(key, **part)
+
+    def list(self, prefix: str, after: str = "", *, deep: bool = True) -> Any:
+        self._noted.append(f"list {prefix}")
+        return self._inner.list(prefix, after, deep=deep)
+
+
+def test_sweep_that_is_still_open_is_not_asked_about(world: World) -> None:
+    job = world.submit(FINE, runs=[{"n": n} for n in range(12)])
+    reads: list[str] = []
+    machine = Machine(Reads(world.store, reads), world.cache, "me", world.timing, clock=lambda: 0.0)
+    own = OwnSweeps(machine)
+    own.had(job.name)
+    own.look((), {job.name})
+    own.finish(capped=False, seen=Saw({job.name}))
+    assert reads == []
+    own.finish(capped=False, seen=Saw(set()))
+    assert reads != []
+
+
+class Saw:
+    """A last look."""
+
+    def __init__(self, names: set[str]) -> None:
+        self._names = names
+
+    def open_sweeps(self) -> set[str]:
+        return self._names
+
+    def over(self, sweep: str) -> None:
+        return None
+
+
+def test_idle_worker_writes_what_it_holds_before_others_read_it(world: World) -> None:
+    job = world.submit(FINE, runs=[{"n": n} for n in range(12)])
+    machine = Machine(world.store, world.cache, "me", world.timing, clock=lambda: 0.0)
+    for n in range(12):
+        entries = RunLog(world.store, RunKey(job.name, job.run_id(n)))
+        taken = claim(world.store, entries, 60.0, lambda: 0.0, Claim("me"))
+        assert taken is not None
+        taken.end("done")
+        written = MetricWriter(world.store, taken.key.run, 1)
+        machine.compactor.take(world.store, taken, {"n": n}, written)
+    own = OwnSweeps(machine)
+    own.had(job.name)
+    own.look((), {job.name})
+    assert own._thread is not None
+    own._thread.join()
+    assert [len(segment.runs) for _, segment in packing.each(world.store, job.name)] == [12]

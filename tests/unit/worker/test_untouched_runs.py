@@ -29,7 +29,7 @@ def touch(store: MemoryStore, queue: Queue, *indices: int) -> None:
 
 
 def chosen(glances: UntouchedRuns, queue: Queue, place: WorkerPosition, count: int) -> list[int]:
-    candidates = glances.choose([queue], lambda ask: True, place)
+    candidates = glances.choose([queue], lambda ask: True, lambda: place)
     return [run.key.index for _, run in islice(candidates, count)]
 
 
@@ -110,7 +110,7 @@ def test_a_sweep_that_does_not_fit_is_passed_over() -> None:
     assert (
         list(
             UntouchedRuns(random.Random(1)).choose(
-                [queue], lambda job: not job.resources.gpus, WorkerPosition()
+                [queue], lambda job: not job.resources.gpus, WorkerPosition
             )
         )
         == []
@@ -126,3 +126,24 @@ def test_glance_sees_only_untouched_runs_from_its_start() -> None:
     assert queue.glance(100, 9) == [9]
     touch(store, queue, 2, 4, 5, 6, 8, 9)
     assert queue.glance(5) == []
+
+
+def test_new_place_chooses_the_rest_of_a_share_anew() -> None:
+    store = MemoryStore()
+    queue = queue_of(40, store)
+    glances = UntouchedRuns(random.Random(1))
+    assert chosen(glances, queue, WorkerPosition(), 1) == [0]
+    touch(store, queue, 0, 1, 3, 5)
+    glances.move()
+    taken = [chosen(glances, queue, WorkerPosition(0, 2), 1)[0] for _ in range(6)]
+    assert taken == [2, 4, 6, 8, 10, 12]
+
+
+def test_place_that_changes_meanwhile_is_heeded_at_once() -> None:
+    queue, places = queue_of(40), [WorkerPosition()]
+    glances = UntouchedRuns(random.Random(1))
+    candidates = glances.choose([queue], lambda ask: True, lambda: places[-1])
+    assert [next(candidates)[1].key.index for _ in range(2)] == [0, 1]
+    places.append(WorkerPosition(1, 3))
+    glances.move()
+    assert [next(candidates)[1].key.index for _ in range(3)] == [4, 7, 10]

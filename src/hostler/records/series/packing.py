@@ -252,12 +252,16 @@ def points(store: Store, run: str, end: Record) -> list[Point]:
     return metrics.read(store, of, ANY) if of else metrics.read(store, run, attempt)
 
 
-def compact(store: Store, job: Job, *, least: int = 1) -> int:
-    """Put what is in no segment into new ones, if it is as many as `least`: how many runs that were."""
+def compact(store: Store, job: Job, *, least: int = 1, wait: Callable[[], bool] | None = None) -> int:
+    """Put what is in no segment into new ones, if it is as many as `least`: how many runs that were. `wait`:
+    waits a moment for others that may be writing segments; False if they are gone, and have written."""
     newest = log.heads(store, job.name)
     known = read(store, job.name)
-    coverage = covered(known, newest)
-    left = [(run, k) for run, k in newest.items() if run not in coverage.rows and _is_known(job, run)]
+    left, waits = _uncovered(job, known, newest), wait is not None
+    while wait and waits and len(left) >= least:
+        waits = wait()
+        known |= read(store, job.name, known)  # once more after the last of them has gone
+        left = _uncovered(job, known, newest)
     if len(left) < least:
         return 0
     count, number = 0, max(known, default=0)
@@ -265,6 +269,11 @@ def compact(store: Store, job: Job, *, least: int = 1) -> int:
         number = segments.write(store, job.name, batch, number)
         count += len(batch)
     return count
+
+
+def _uncovered(job: Job, known: Mapping[int, Segment], newest: Mapping[str, int]) -> list[tuple[str, int]]:
+    rows = covered(known, newest).rows
+    return [(run, k) for run, k in newest.items() if run not in rows and _is_known(job, run)]
 
 
 def batches(found: Iterable[PackedRun]) -> Iterator[list[PackedRun]]:

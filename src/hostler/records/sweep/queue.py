@@ -44,6 +44,10 @@ class Queue:
         self._spans = [(0, job.count)]  # indices from, to: what lies between had ended when last seen
         self.damaged: dict[str, str] = {}  # run → why its log cannot be read: nobody may take it
         self._untouched = 0  # the first index that had no log entry at the last glance
+        self.has_open = False  # whether the last look at open runs found any
+        # Entries of all logs, if the last look at all runs found every one of them ended.
+        self.entries_when_over: int | None = None
+        self._of_all = outside is None  # its runs are for this worker, but for those that an edit dropped
         self.is_narrowed = False  # whether a look at all runs has left out those that had ended
 
     def glance(self, size: int, start: int = 0) -> list[int]:
@@ -107,7 +111,12 @@ class Queue:
             touched[key.index] = state
             if not state.ended:
                 known[key.index] = OpenRun(key, state)
-        return self._opened(spans, touched, known)
+        found = self._opened(spans, touched, known)
+        self.has_open = bool(found)
+        if whole:
+            is_over = self._of_all and not found and not trusting
+            self.entries_when_over = sum(heads.values()) if is_over else None
+        return found
 
     def _opened(
         self, spans: list[tuple[int, int]], touched: Container[int], known: dict[int, OpenRun]

@@ -22,6 +22,7 @@ from hostler.records.sweep.queue import OpenRun, Queue
 from hostler.records.sweep.rungs import RungReaders
 from hostler.search.base import Wait
 from hostler.settings import Timing
+from hostler.spec.job import Job
 from hostler.spec.states import PAUSED, RUNNING
 from hostler.store import Store
 from hostler.worker.claim import untouched_runs
@@ -45,6 +46,7 @@ from hostler.worker.claim.untouched_runs import UntouchedRuns
 from hostler.worker.gang import meeting
 from hostler.worker.gang.rendezvous import Joined, Rendezvous
 
+CROWD = 1_000  # workers of which each lists the heartbeats no more than once a beat, whatever it loses
 WHOLE = 2_000_000  # workers times runs up to which every worker goes through ended runs once a lease
 
 
@@ -107,6 +109,7 @@ class Finder:
         self._rng, self._watch = rng, watch or SessionWatch(store, claimant, timing, clock, rng)
         self._search_client = SearchClient(store, rungs or RungReaders(store), say_once)
         self._untouched, self._position = UntouchedRuns(rng), untouched_runs.WorkerPosition()
+        self._placed = -math.inf  # when that was chosen
         self._sweeps = ServedSweeps(
             store, scope or Scope(), timing, clock, say_once, self._untouched.forget, gpus=gpus
         )
@@ -158,12 +161,22 @@ class Finder:
         """The sweeps have changed: ask for them before the next claim."""
         self._sweeps.forget()
 
+    def open_sweeps(self) -> set[str]:
+        """Those in which the last deep look found open runs."""
+        return {queue.job.name for queue in self._sweeps if queue.has_open}
+
+    def over(self, sweep: str) -> tuple[Job, int] | None:
+        """The sweep and the number of entries in all its logs, if the last look at all runs found every one
+        of them ended."""
+        queue = self._sweeps.get(sweep)
+        if queue is None or queue.entries_when_over is None:
+            return None
+        return queue.job, queue.entries_when_over
+
     def _glance(self, fits: Fits) -> Taken | None:
         if self._sweeps.age >= self._timing.beat:
             self._sweeps.load()
-            session = self._claimant.session
-            sessions = sorted({*self._watch.recent().names, session})
-            self._position = untouched_runs.WorkerPosition(sessions.index(session), len(sessions))
+            self._take_place(self._watch.recent())
         queues = [
             queue
             for queue in self._sweeps
@@ -174,11 +187,30 @@ class Finder:
             promoted = self._search_client.promotion(queue, may) if fits(queue.job) else None
             if promoted and (taken := self._claimer.take(queue, promoted.run, promoted.until)):
                 return taken
-        for queue, run in self._untouched.choose(queues, fits, self._position):
+        for queue, run in self._untouched.choose(queues, fits, lambda: self._position):
             taken = self._claimer.take(queue, run)
             if taken or self._claimer.is_full(queue.job) or not self._sweeps.is_current:
                 return taken
+            if self._position.holds(run.key.index):
+                self._look_who_is_here()
         return None
+
+    def _take_place(self, sessions: Sessions) -> None:
+        """Choose this worker's place among all that have a heartbeat."""
+        session = self._claimant.session
+        names = sorted({*sessions.names, session})
+        before, self._placed = self._position, self._clock()
+        self._position = untouched_runs.WorkerPosition(names.index(session), len(names))
+        if self._position != before:
+            self._untouched.move()
+
+    def _look_who_is_here(self) -> None:
+        """Somebody took a run of this worker's share, and so may have come after its last look: workers that
+        start together would reach for the same runs until their next beats."""
+        timing = self._timing
+        pause = max(timing.fresh, timing.beat * self._position.of / CROWD)
+        if self._clock() - self._placed >= pause:
+            self._take_place(self._watch.look())
 
     def _look_deep(
         self, fits: Fits, can_ever: CanEver, *, whole: bool, lost: bool, mine: Iterable[str] | None

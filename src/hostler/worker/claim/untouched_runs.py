@@ -28,6 +28,10 @@ class WorkerPosition:
     rank: int = 0
     of: int = 1
 
+    def holds(self, index: int) -> bool:
+        """Whether a run is of its share."""
+        return index % self.of == self.rank
+
 
 class UntouchedRuns:
     def __init__(self, rng: random.Random) -> None:
@@ -43,16 +47,25 @@ class UntouchedRuns:
         self._seen.pop(sweep, None)
         self._looks.discard(sweep)
 
+    def move(self) -> None:
+        """This worker's place is another: the rest of its shares is chosen anew, from where it begins."""
+        for name, own in self._own.items():
+            if own:
+                self._seen[name] = own[-1]
+                own.clear()
+            self._looks.add(name)
+
     def choose(
-        self, queues: Iterable[Queue], fits: Callable[[Job], bool], place: WorkerPosition
+        self, queues: Iterable[Queue], fits: Callable[[Job], bool], place: Callable[[], WorkerPosition]
     ) -> Iterator[tuple[Queue, OpenRun]]:
-        """Candidates in the order to try them in; whoever takes one asks for no more."""
+        """Candidates in the order to try them in; whoever takes one asks for no more. `place`: asked anew for
+        each window, as it may be another since a lost claim."""
         for queue in queues:
             if not fits(queue.job):
                 continue
-            while self._look_on(queue, place):
+            while self._look_on(queue, place()):
                 yield from self._own_share(queue)
-            window = DEPTH * place.of
+            window = DEPTH * place().of
             others = queue.glance(window, 0 if queue.is_narrowed else queue.job.count - BACK * window)
             for index in self._rng.sample(others, min(TRIES, len(others))):
                 yield queue, queue.run(index)
@@ -72,7 +85,7 @@ class UntouchedRuns:
                 self._seen[name] = found[-1] + 1 if found else queue.job.count
                 self._looks.discard(name)
                 self._unseen.discard(name)
-            self._own[name] = [index for index in reversed(found) if index % place.of == place.rank]
+            self._own[name] = [index for index in reversed(found) if place.holds(index)]
         return bool(self._own.get(name))
 
     def _own_share(self, queue: Queue) -> Iterator[tuple[Queue, OpenRun]]:

@@ -44,6 +44,7 @@ class Surroundings:
     """All methods may be called from several threads."""
 
     _lock: threading.Lock = field(default_factory=threading.Lock)
+    _sharing: threading.Lock = field(default_factory=threading.Lock)  # the first writes, others wait for it
     _facts: dict[str, tuple[float, Record]] = field(default_factory=dict)
     _shared: dict[str, tuple[Record, str]] = field(default_factory=dict)  # as written, by interpreter
 
@@ -55,11 +56,12 @@ class Surroundings:
     def ran(self, store: Store, command: Command, now: float) -> dict[str, Any]:
         """For the entry that closes an attempt of a moment."""
         facts = self._of(command.exe, now)
-        known = self._shared.get(command.exe)
-        if known is None or known[0] is not facts:
-            same = known is not None and known[0] == facts
-            name = known[1] if known and same else surroundings.share(store, facts)
-            known = self._shared[command.exe] = facts, name
+        with self._sharing:
+            known = self._shared.get(command.exe)
+            if known is None or known[0] is not facts:
+                same = known is not None and known[0] == facts
+                name = known[1] if known and same else surroundings.share(store, facts)
+                known = self._shared[command.exe] = facts, name
         return {surroundings.FACTS: known[1], **command.record()}
 
     def _of(self, exe: str, now: float) -> Record:

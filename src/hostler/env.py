@@ -51,7 +51,7 @@ DRILL = "HOSTLER_DRILL"  # where a drilled process writes down what it carries
 DRILL_EVERY = "HOSTLER_DRILL_EVERY"  # seconds between two checkpoints of the library in a drill
 
 # by these, processes of two runs of one sweep differ
-_RUNS_OWN = frozenset(
+_runs_own = frozenset(
     {
         STORE,
         SWEEP,
@@ -182,12 +182,12 @@ def bare() -> dict[str, str]:
 
 def apart(environ: Mapping[str, str]) -> dict[str, str]:
     """An environment for a process beside a run: less what makes it one of the run's own."""
-    return {name: value for name, value in environ.items() if name not in _RUNS_OWN}
+    return {name: value for name, value in environ.items() if name not in _runs_own}
 
 
 def adopt_run(given: Mapping[str, str]) -> None:
     """This process is another run's from now on. By its mark it is found, which stays what it was."""
-    for name in _RUNS_OWN - {MARK, KEPT}:
+    for name in _runs_own - {MARK, KEPT}:
         os.environ.pop(name, None)
         if name in given:
             os.environ[name] = given[name]

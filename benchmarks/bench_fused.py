@@ -35,8 +35,7 @@ train_length: 2
 seed_model: 1
 seed_training: 1
 """
-# two groups of 128: the start of a sweep weighs more here than in one of a thousand
-SWEPT, GOALS = 256, {"linear": 20.0, "lenets": 40.0}  # runs; ms for each
+SWEPT, GOALS = 1000, {"linear": 20.0, "lenets": 40.0}  # runs; ms for each
 STEPS = 300
 ALONE = """
 import sys, time, torch

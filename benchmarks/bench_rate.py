@@ -23,10 +23,12 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
+import epoch_tail
 from row import Row
 
 MODELS = Path(__file__).resolve().parent / "rate_models.py"
 TURNS, WARM = 6, 3
+TAIL = 5.0  # ms of the host between two epochs, at most
 NEEDED = ("torch", "torchvision")
 
 
@@ -40,11 +42,17 @@ class Case:
     batch: int
     steps: int
     bound: float
+    asked: tuple[str, ...] = ("compile",)  # keys of its config that are true
+
+    @property
+    def words(self) -> str:
+        return " and ".join(f"`{key}: true`" for key in self.asked)
 
 
 LARGE, SMALL = "224×224, bf16, batches of 256", "32×32, bf16, batches of 512"
 CASES = (
     Case(f"ResNet-50, {LARGE}", "resnet_50", "large", 256, 40, 1.0),
+    Case(f"ResNet-50, {LARGE}", "resnet_50", "large", 256, 40, 1.0, ("compile", "cuda_graph")),
     Case(f"ViT-S/16, {LARGE}", "vit_s16", "large", 256, 40, 1.0),
     Case(f"ResNet-18, {SMALL}", "resnet_18", "small", 512, 200, 1 / 0.95),
     Case(f"ResNet-50 on bytes, {LARGE}", "resnet_50_bytes", "large_bytes", 256, 40, 1.0),
@@ -62,7 +70,7 @@ def main() -> list[Row]:
         print("bench_rate: needs a GPU; not measured", file=sys.stderr)
         return []
     print(f"bench_rate: {torch.cuda.get_device_name()}, torch {torch.__version__}", file=sys.stderr)
-    words = os.environ.get("HOSTLER_RATES", "").split()  # only cases whose model holds one of them
+    words = os.environ.get("HOSTLER_RATES", "").split()  # only cases whose model holds one of them; `tail`
     chosen = [one for one in CASES if not words or any(word in one.model for word in words)]
     rows = list[Row]()
     with tempfile.TemporaryDirectory() as folder, _inside(Path(folder)):
@@ -72,6 +80,10 @@ def main() -> list[Row]:
                 continue
             rows += _measured(case)
             torch.cuda.empty_cache()
+        if not words or "tail" in words:
+            rows.append(
+                Row("the end of an epoch beside its steps: to the goal", epoch_tail.tail(), TAIL, 1.0, "ms")
+            )
     return rows
 
 
@@ -80,9 +92,12 @@ def _measured(case: Case) -> list[Row]:
     ours, floor, plain = _in_turns(case, captured, bare)
     rates = [f"{name} {case.batch / took * 1e3:,.0f}" for name, took in
              (("ours", ours), ("bare", plain), ("captured", floor))]  # fmt: skip
-    print(f"rate: {case.name}: {', '.join(rates)} img/s, {floor / ours:.3f} of captured", file=sys.stderr)
+    print(
+        f"rate: {case.name}, {case.words}: {', '.join(rates)} img/s, {floor / ours:.3f} of captured",
+        file=sys.stderr,
+    )
     return [
-        Row(f"{case.name}, `compile: true`: to a captured loop", ours, floor, case.bound, "ms a step"),
+        Row(f"{case.name}, {case.words}: to a captured loop", ours, floor, case.bound, "ms a step"),
         Row(f"{case.name}: a bare compiled loop to the captured one", plain, floor, None, "ms a step"),
     ]
 
@@ -95,7 +110,7 @@ def _in_turns(case: Case, *loops: Loop) -> tuple[float, ...]:
         "dataset": f"{MODELS}:{case.data}",
         "model": case.model if "/" in case.model else f"{MODELS}:{case.model}",
         "batch_size": case.batch,
-        "compile": True,
+        **dict.fromkeys(case.asked, True),
         "model_output_dim": 1000,
         "steps_per_epoch": case.steps,
         "train_length": TURNS,
@@ -104,7 +119,7 @@ def _in_turns(case: Case, *loops: Loop) -> tuple[float, ...]:
         "channels_last": True,
         "deterministic": False,
         "base_lr": 0.001,
-        "output_dir": f"out-{case.model.replace('/', '-')}",
+        "output_dir": "-".join(["out", case.model.replace("/", "-"), *case.asked]),
     }
     times: list[list[float]] = [[] for _ in range(1 + len(loops))]
     began = time.perf_counter()

@@ -16,6 +16,7 @@ import time
 from pathlib import Path
 
 EPOCHS, STEPS = 12, 40
+FIRST = 3  # what comes before compiles, records and makes buffers
 PLACES = (  # (file, function) → words
     ("experiment.py", "_row", "sums read back, evaluation"),
     ("stats.py", "add", "stats.csv written"),
@@ -29,7 +30,9 @@ PLACES = (  # (file, function) → words
 )
 
 
-def main() -> None:
+def tail(profile: cProfile.Profile | None = None, output: str = "out-tail") -> float:
+    """Milliseconds that an epoch takes beside its steps, by the clock; its files come here. `profile` sees
+    what takes them."""
     import torch
 
     from hostler.trainer import experiment_generator
@@ -46,24 +49,29 @@ def main() -> None:
         "channels_last": gpu,
         "deterministic": False,
         "base_lr": 0.001,
-        "output_dir": "out",
+        "output_dir": output,
     }
     tails, began = list[float](), time.perf_counter()
-    profile = cProfile.Profile()
-    os.chdir(tempfile.mkdtemp())
     for epoch in experiment_generator(config):
-        if epoch.number == 3:  # what comes before compiles, records and makes buffers
+        if epoch.number == FIRST and profile is not None:
             profile.enable()
         now = time.perf_counter()
         tails.append(now - began - epoch["train/time"])
         began = now
-    profile.disable()
-    print(f"tail: {statistics.median(tails[3:]) * 1e3:8.2f} ms an epoch beside its steps, by the clock")
+    if profile is not None:
+        profile.disable()
+    return statistics.median(tails[FIRST:]) * 1e3
+
+
+def main() -> None:
+    profile = cProfile.Profile()
+    os.chdir(tempfile.mkdtemp())
+    print(f"tail: {tail(profile):8.2f} ms an epoch beside its steps, by the clock")
     words = {(file, name): text for file, name, text in PLACES}
     for (path, _, function), (_, calls, own, whole, _) in pstats.Stats(profile).stats.items():  # type: ignore[attr-defined]
         text = words.get((Path(path).name, function))
         if text is not None and "hostler" in path:
-            each = whole / (EPOCHS - 3) * 1e3
+            each = whole / (EPOCHS - FIRST) * 1e3
             print(f"tail: {each:8.2f} ms  {text} ({calls} calls, {own * 1e3:.1f} ms their own)")
 
 

@@ -30,6 +30,7 @@ MARK = "HOSTLER_MARK"  # the same in all processes of one attempt, and in no oth
 BOARD = "HOSTLER_BOARD"  # where the ranks of several machines agree, as address:port
 BOARD_SECRET = "HOSTLER_BOARD_SECRET"
 SEATS = "HOSTLER_SEATS"  # the runs that share this process: path of a JSON file
+KEPT = "HOSTLER_KEPT"  # a folder in which a process waits for more of them, once all have left
 FUNCTION = "HOSTLER_FUNCTION"  # sha256 of the packed function that a run calls, as its spec has it
 ELASTIC = "HOSTLER_ELASTIC"  # the run may go on with another number of processes than before
 LAUNCHER = "HOSTLER_LAUNCHER"  # number of the process that started this one as a rank
@@ -48,6 +49,25 @@ CLOUD_ENDPOINT = "HOSTLER_GCE_ENDPOINT"
 PRICES = "HOSTLER_PRICES"  # a person's own table of Google's prices
 DRILL = "HOSTLER_DRILL"  # where a drilled process writes down what it carries
 DRILL_EVERY = "HOSTLER_DRILL_EVERY"  # seconds between two checkpoints of the library in a drill
+
+# by these, processes of two runs of one sweep differ
+_runs_own = frozenset(
+    {
+        STORE,
+        SWEEP,
+        RUN,
+        ATTEMPT,
+        RUN_DIR,
+        CHECKPOINT_DIR,
+        OUTPUT_DIR,
+        DATA,
+        PARAMS,
+        MARK,
+        SEATS,
+        KEPT,
+        FUNCTION,
+    }
+)
 
 _held: dict[str, str] = {}  # secrets that came to this process by another way than its environment
 
@@ -162,21 +182,15 @@ def bare() -> dict[str, str]:
 
 def apart(environ: Mapping[str, str]) -> dict[str, str]:
     """An environment for a process beside a run: less what makes it one of the run's own."""
-    own = {
-        STORE,
-        SWEEP,
-        RUN,
-        ATTEMPT,
-        RUN_DIR,
-        CHECKPOINT_DIR,
-        OUTPUT_DIR,
-        DATA,
-        PARAMS,
-        MARK,
-        SEATS,
-        FUNCTION,
-    }
-    return {name: value for name, value in environ.items() if name not in own}
+    return {name: value for name, value in environ.items() if name not in _runs_own}
+
+
+def adopt_run(given: Mapping[str, str]) -> None:
+    """This process is another run's from now on. By its mark it is found, which stays what it was."""
+    for name in _runs_own - {MARK, KEPT}:
+        os.environ.pop(name, None)
+        if name in given:
+            os.environ[name] = given[name]
 
 
 def warm() -> bool:
@@ -208,6 +222,12 @@ def _is_on(name: str) -> bool:
 def seats() -> Path | None:
     """The file that names the runs of this process, where it has several."""
     given = os.environ.get(SEATS)
+    return _path(given) if given else None
+
+
+def kept() -> Path | None:
+    """The folder in which this process may wait for other runs; None: it ends with those that it has."""
+    given = os.environ.get(KEPT)
     return _path(given) if given else None
 
 

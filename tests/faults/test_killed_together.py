@@ -56,6 +56,8 @@ parameters:
   base_lr: {rates}
 """
 RATES = (0.01, 0.02, 0.05)
+# without code of a user's own: a process that has loaded some takes no second group
+OURS = CONFIG.replace("my.py:Net", "linear/bias").replace("train_length: 30", "train_length: 120")
 CURVES = ("train/step_loss", "train/loss", "test/last/loss", "test/last/accuracy", "test/av/loss")
 
 
@@ -71,8 +73,8 @@ def project(folder: Path) -> World:
     return world
 
 
-def submitted(world: World, name: str, rates: Sequence[float] = RATES) -> list[Row]:
-    world.write(f"{name}.yaml", SWEEP.format(name=name, rates=list(rates)))
+def submitted(world: World, name: str, rates: Sequence[float] = RATES, more: str = "") -> list[Row]:
+    world.write(f"{name}.yaml", SWEEP.format(name=name, rates=list(rates)) + more)
     answer = world.run("sweep", "-y", "--no-start", f"{name}.yaml")
     assert answer.code == 0 and "trained together" in answer.err, answer.err
     return rows(opened(world), [name])
@@ -90,14 +92,14 @@ def worked(world: World, name: str) -> list[Row]:
     return found
 
 
-def in_the_middle(world: World, name: str, after: int = 0) -> int:
+def in_the_middle(world: World, name: str, after: int = 0, patience: float = 400) -> int:
     """Wait until each of its runs has saved something in an attempt after this one; the attempt."""
     runs = [row.id for row in rows(opened(world), [name])]
 
     def newest(run: str) -> int:
         return max((place.attempt for place in checkpoints.committed(opened(world), run)), default=0)
 
-    eventually(lambda: all(newest(run) > after for run in runs), 400)
+    eventually(lambda: all(newest(run) > after for run in runs), patience)
     return max(map(newest, runs))
 
 
@@ -141,5 +143,33 @@ def test_group_with_a_killed_process_or_worker_ends_as_undisturbed(tmp_path: Pat
         assert [row.together for row in lost] == [2] * 3
 
         assert violations(world, tmp_path, ["process", "worker"]) == []
+    finally:
+        world.close()
+
+
+@pytest.mark.soak
+@pytest.mark.timeout(3600)
+def test_process_killed_in_its_second_group_ends_as_new_ones(tmp_path: Path) -> None:
+    world = project(tmp_path)
+    world.write("config.yaml", OURS.replace("log_interval: 4", "log_interval: 120"))
+    try:
+        for name in ("calm", "kept"):
+            submitted(world, name, (*RATES, 0.1), "together: 2\n")
+        world.env["HOSTLER_WARM"] = "0"  # each group has a new process
+        calm = worked(world, "calm")
+        del world.env["HOSTLER_WARM"]
+
+        begun = world.start("worker", str(world.store), "--sweep", "kept")
+        eventually(lambda: world.processes(holding="hostler train"), 400)
+        (first,) = world.processes(holding="hostler train")
+        in_the_middle(world, "kept", patience=1200)  # of the second group: that of the first is over
+        (second,) = world.processes(holding="hostler train")
+        send(second, signal.SIGKILL)
+        assert begun.wait(600) == 0
+        killed = worked(world, "kept")
+        assert first == second
+        assert sorted(row.attempt for row in killed) == [1, 1, 2, 2]
+        assert [row.together for row in [*calm, *killed]] == [1] * 8
+        assert violations(world, tmp_path, ["kept"]) == []
     finally:
         world.close()

@@ -120,3 +120,16 @@ def test_gradients_sent_in_half_the_bytes_train_nearly_the_same(world: World) ->
     found, wanted = load_file(out(world) / "model.safetensors"), reference(2)
     far = max(float((found[name] - one).abs().max()) for name, one in wanted.items())
     assert 0 < far < 0.02
+
+
+@pytest.mark.soak
+@pytest.mark.timeout(900)
+def test_compiled_ranks_train_as_plain_ones(world: World) -> None:
+    made = world.folder.parent / "made"
+    words = ("train", "config.yaml", "model=linear", "compile=true")
+    answer = world.run(*words, timeout=800, TORCHINDUCTOR_CACHE_DIR=str(made))
+    assert answer.code == 0, answer.err
+    assert "2 processes train together" in (out(world) / "training.log").read_text()
+    assert list(made.rglob("*.so")), "something was compiled"
+    found, wanted = load_file(out(world) / "model.safetensors"), reference(2)
+    assert max(float((found[name] - one).abs().max()) for name, one in wanted.items()) < 1e-5

@@ -1,6 +1,7 @@
 """A training as a program: its config from words, and what trains in place of one process.
 
-A worker may give several runs to the process, and `multi_gpu` may start a process on each device.
+A worker may give several runs to the process, one group after the other, and `multi_gpu` may start a process
+on each device.
 """
 
 from __future__ import annotations
@@ -32,13 +33,19 @@ def elsewhere(words: Sequence[str], own: Callable[[SharedRun], Sequence[str]] | 
     try:
         from hostler.train import ranks
         from hostler.train.fused import seated
+        from hostler.train.fused.lasting import Lasting
     except ModuleNotFoundError as error:
         raise MachineError(f"the trainer needs {error.name}", hint="pip install 'hostler[train]'") from None
     if shared := shared_process.seats():
-        seated.train(
+        lasting = Lasting()
+        while seated.train(
             shared,
             lambda seat: asked(own(seat) if own else seat.words, seat.folder),
             shared_process.limit(),
-        )
+            lasting.data,
+        ):
+            if not (lasting.clear() and shared_process.next_group()):
+                break
+            shared = shared_process.seats()
         return 0
     return ranks.trained(asked(words), asked="multi_gpu" in configfile.names(words))

@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING
 
 from hostler.attempt.status import AttemptStatus
@@ -28,11 +29,13 @@ from hostler.worker.gang.member import Member
 from hostler.worker.gang.rendezvous import Joined
 from hostler.worker.growth import Growth
 from hostler.worker.machine import Machine
+from hostler.worker.prepare import packages
 from hostler.worker.pulse import Pulse
 from hostler.worker.run import run_folders
 from hostler.worker.run.conclude import CROWDED, LEAVING
 from hostler.worker.run.execution import Execution
 from hostler.worker.run.kinds import CUDA_MEMORY
+from hostler.worker.shared.kept import KeptProcesses, Kind, kind_of
 from hostler.worker.shared.process import SharedProcess, SharingLimits
 from hostler.worker.sweep_finisher import OwnSweeps
 
@@ -72,6 +75,9 @@ class HeldRuns:
         self._gave_back: set[Execution | Member] = set()  # of these, the ones whose place another may have
         self._used = 0.0  # money, by attempts that are over
         self._sharing = SharingLimits()
+        self._kept = KeptProcesses(
+            run_folders.of_session(machine.cache, machine.session), machine.start, packages.stamped
+        )
         self._unsaid: dict[str, str] = {}  # by sweep: a line for the log of its next run
         self._timed = -math.inf  # when deadlines were last looked at
 
@@ -102,16 +108,34 @@ class HeldRuns:
         self._room.take(placement, taken.job)
         key = taken.attempt.key
         most = self._sharing.limit(taken.job, key.index, key.run, taken.attempt.state)
+        kind = kind_of(taken.job, key.index, placement) if most > 1 else None
+        self._end_kept(but=kind)
         if most < 2:
             self._start(taken, placement, self._rate_of(placement))
             return
         members = [taken, *self._mates(taken)]
         runs = [member.attempt.key.run for member in members]
         folder = run_folders.of_run(self._m.cache, self._m.session, f"shared-{key.run}", taken.attempt.number)
-        shared = SharedProcess(runs, folder, self._m.start, self._m.remover.remove_soon, most)
+        shared = SharedProcess(
+            runs,
+            folder,
+            partial(self._kept.begin, kind),
+            self._m.remover.remove_soon,
+            most,
+            let_go=self._kept.keep,
+        )
         rate = self._rate_of(placement)
         for one in members:
             self._start(one, placement, rate and rate / len(members), shared)
+
+    def nothing_begins(self) -> None:
+        """Nothing is there for processes that wait for other runs."""
+        self._end_kept()
+
+    def _end_kept(self, but: Kind | None = None) -> None:
+        """End the processes that wait, but those of this kind."""
+        self._kept.end(but)
+        self._room.lend(self._kept.devices)
 
     def _mates(self, taken: Taken) -> list[Taken]:
         def limit(job: Job, run: OpenRun) -> int:
@@ -202,11 +226,14 @@ class HeldRuns:
     def reap(self) -> Reaped:
         """Let go of runs that are over, and of places that they need no longer."""
         over, freed = 0, False
+        if self.spent or self.told:
+            self._end_kept()
         for execution in list(self.running):
             dead = not execution.is_alive()  # asked once: it may end at any moment
             if (dead or execution.vacant) and execution not in self._gave_back:
                 self._gave_back.add(execution)
                 if not any(self._shares(one, execution) for one in self.running):
+                    self._room.lend(self._kept.devices)  # its process may wait for others
                     self._room.give_back(execution.placement)
                     freed = True
             if dead:
@@ -274,6 +301,7 @@ class HeldRuns:
             self.own_sweeps.had(execution.attempt.key.sweep)
             execution.join()
             self._m.say(f"{execution.attempt.key.run}: {execution.outcome}")
+        self._kept.close()
 
     def _left(self) -> int | None:
         """How many runs it may still take; None: any number."""

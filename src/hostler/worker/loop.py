@@ -299,6 +299,8 @@ class Worker:
         if found.joined:
             placement = places[found.joined.job.name, found.joined.job.resources]
             self._runs.join(found.joined, placement)
+        if not found.taken and (found.joined or not self._runs.concluding):  # ends make room in their sweep
+            self._runs.nothing_begins()
         return found
 
     def _reap(self) -> None:

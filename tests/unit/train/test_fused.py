@@ -314,6 +314,14 @@ def test_scaled_losses_of_half_precision_train_as_alone() -> None:
     each_as_alone(base, [{}, {"base_lr": 0.01}, {"clip_grad_norm": 0.1}], tolerance=2e-3)
 
 
+@pytest.mark.parametrize(("model", "tolerance"), [("linear/bias", 2e-5), ("tiny/lenet", 5e-4)])
+def test_brain_floats_train_as_alone(model: str, tolerance: float) -> None:
+    base = BASE.but(model=model, amp="bf16", train_length=10, train_length_unit="step")
+    each_as_alone(base, NUMBERS[:4], tolerance)
+    (rounded,), (whole,) = trained([base]), trained([base.but(amp=None)])
+    assert distance(rounded.weights, whole.weights) > tolerance, "both were computed in full"
+
+
 def test_member_that_overflows_skips_its_step_alone() -> None:
     def went(*rates: float) -> Group:
         group = Group([BASE.but(amp="fp16", base_lr=rate) for rate in rates], CPU)

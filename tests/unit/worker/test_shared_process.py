@@ -155,3 +155,119 @@ def test_parallel_holds_for_runs_that_share_a_process(world: World) -> None:
     world.work()
     found = processes(world, job)
     assert max(found.count(one) for one in found) <= 2
+
+
+TRAINER = """
+from pathlib import Path
+
+from hostler.sdk.shared_process import Common, seats
+from hostler.sdk.start import Wish
+
+OUTPUTS = ("spec.yaml", "config.yaml", "stats.csv", "training.log", "done", "model.safetensors")
+
+
+class Part:
+    def state_dict(self):
+        return {"weights": [0.5, 0.25]}
+
+    def load_state_dict(self, state):
+        pass
+
+
+signals = Common(print, wanted=())
+for seat in seats():
+    run = seat.take({}, Wish(), signals)
+    run.track(model=Part(), optimizer=Part(), sums=Part())
+    for step in range(1, 4):
+        run.log({"train/loss": 1 / step, "test/last/accuracy": step / 4}, step=step)
+    run.save(wait=True)
+    for name in OUTPUTS:
+        Path(run.output_dir, name).write_text(name * 50)
+    run.close(None)
+    seat.leave(0)
+"""
+FEW = 11  # the objects of a run, with its part of those of its sweep
+
+
+def test_run_of_a_group_leaves_few_files(world: World) -> None:
+    world.quick(flush=60.0, flush_max=60.0)  # a training of a moment, on a machine however slow
+    runs = [{"lr": n} for n in range(8)]
+    job = world.submit(TRAINER, runs=runs, together=FREE)
+    before = len(files_of(world))
+    world.work()
+    assert [world.ended(job, index)["together"] for index in range(8)] == [7] * 8
+    assert all(len(world.committed(job, index)) for index in range(8))
+    left = files_of(world)
+    assert (len(left) - before) / 8 <= FEW, [path for path in left if job.run_id(0) in path]
+
+
+def files_of(world: World) -> list[str]:
+    store = world.root / "store"
+    return sorted(str(path.relative_to(store)) for path in store.rglob("*") if path.is_file())
+
+
+STAYS = """
+import os, sys
+from hostler.sdk.shared_process import next_group, seats
+
+group, found = 1, seats()
+while found:
+    print(f"output of group {group}", flush=True)
+    for seat in found:
+        seat.print(f"in {os.getpid()}, group {group}: {' '.join(seat.words)}")
+        seat.print(f"as {os.environ['HOSTLER_RUN']} in {os.getcwd()}, {os.path.realpath('/proc/self/fd/1')}")
+%s
+    for seat in found:
+        seat.leave(0)
+    group += 1
+    found = next_group() and seats()
+"""
+TWO = Together(limit=2, free=("lr",))
+
+
+def told(world: World, job: Job, text: str) -> list[str]:
+    """What this expression finds last in each log."""
+    return [re.findall(text, world.log(job, index), re.MULTILINE)[-1] for index in range(job.count)]
+
+
+def staying(world: World, body: str = "", **given: object) -> Job:
+    given = {"together": TWO, "runs": [{"lr": n} for n in range(4)], **given}
+    job = world.submit(STAYS % body, **given)  # type: ignore[arg-type]
+    world.work()
+    assert [world.state(job, index).state for index in range(job.count)] == ["done"] * job.count
+    return job
+
+
+def test_second_group_of_a_worker_goes_on_in_the_same_process(world: World) -> None:
+    job = staying(world)
+    groups = told(world, job, r"group (\d+)")
+    assert sorted(groups) == ["1", "1", "2", "2"]
+    assert len(set(told(world, job, r"^in (\d+)"))) == 1
+    firsts = told(world, job, r"^as (\S+)")
+    assert all(firsts[index] == job.run_id(groups.index(groups[index])) for index in range(4)), firsts
+    folders = told(world, job, r"^as \S+ in ([^,]+)")
+    assert all(run in folder for run, folder in zip(firsts, folders, strict=True))
+    outputs = dict(zip(groups, told(world, job, r", (/\S+output.log)$"), strict=True))
+    assert len(set(outputs.values())) == 2
+    assert [world.state(job, index).attempts for index in range(4)] == [1] * 4
+    assert [world.ended(job, index)["together"] for index in range(4)] == [1] * 4
+    assert not list((world.cache / "runs").rglob("kept-*"))
+
+
+def test_process_killed_in_its_second_group_costs_that_group_alone(world: World) -> None:
+    once = "    mark = os.path.join(os.environ['MARKS'], 'killed')\n"
+    once += "    if group == 2 and not os.path.exists(mark):\n"
+    once += "        open(mark, 'w').close()\n        os.kill(os.getpid(), 9)"
+    job = staying(world, once)
+    assert sorted(world.state(job, index).attempts for index in range(4)) == [1, 1, 2, 2]
+    by_attempts = {
+        world.state(job, index).attempts: one for index, one in enumerate(told(world, job, r"^in (\d+)"))
+    }
+    assert by_attempts[1] != by_attempts[2]
+
+
+@pytest.mark.parametrize("given", [{"warm": False}, {"warm": "strict"}, {"env": {"RATE": "{lr}"}}])
+def test_process_is_not_kept_where_a_new_one_would_differ(world: World, given: dict[str, object]) -> None:
+    job = staying(world, **given)
+    assert told(world, job, r"group (\d+)") == ["1"] * 4
+    assert len(set(told(world, job, r"^in (\d+)"))) == 2

@@ -18,6 +18,11 @@ rested.json      its checkpoint files that are complete      saver → whoever d
 process.json     who runs, exit.json how it ended, if it lasts  supervisor → worker
 checkpoint/ output/ data/ work/                              the run's own folders
 root/work/                                                   in place of work/, where data lies beside it
+
+A process that several runs share has a folder of its own for the time between two groups of them:
+
+waits.json       it waits for other runs                     process → worker
+next.json        the file that names them, and their log     worker → process
 """
 
 from __future__ import annotations
@@ -33,6 +38,8 @@ from typing import Any
 from hostler.frozen import dataclass
 from hostler.spec import scalars
 from hostler.spec.names import WORK
+
+WAITS, NEXT = "waits.json", "next.json"
 
 
 @dataclass(frozen=True)

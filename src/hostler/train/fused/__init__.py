@@ -4,6 +4,7 @@ offer.py           runs of a sweep that can be trained together
 alike.py           why two trainings cannot
 together.py        several configs to their last rows, as a generator
 seated.py          runs that a worker gave to one process
+lasting.py         what that keeps for the next ones
 ride.py            carries their trainings out
 rider.py           one run among them
 places.py          places in a group, kept in checkpoints

@@ -9,7 +9,7 @@ from __future__ import annotations
 import copy
 import math
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -34,6 +34,7 @@ from hostler.train.graphs import graph
 from hostler.train.models import registry
 from hostler.train.stats import TIMESTAMP
 
+Load = Callable[[Config, torch.device], Data]
 STRETCH = 2000  # steps between two looks at the losses, at most
 
 
@@ -48,21 +49,27 @@ class MemberResults:
 
 class Group:
     def __init__(
-        self, configs: Sequence[Config], device: torch.device, *, shared: bool | None = None
+        self,
+        configs: Sequence[Config],
+        device: torch.device,
+        *,
+        shared: bool | None = None,
+        data: Load = parts.data_of,
     ) -> None:
-        """`shared`: whether members see the same batches; None: where their orders are the same."""
+        """`shared`: whether members see the same batches; None: where their orders are the same. `data` loads
+        what they train on."""
         alike.check(configs)
         first = configs[0]
         graph.wanted(first, device, 1)  # what could not be recorded alone is refused in the same words
         augment.check(first.augment)
-        data = parts.data_of(first, device)
-        augment.check_kind(first.augment, data)
-        for split in data.splits.values():
+        loaded = data(first, device)
+        augment.check_kind(first.augment, loaded)
+        for split in loaded.splits.values():
             _check(split, first)
-        self.device, self.data = device, _on(data, device)
-        self.configs = [parts.resolved(config, data, device) for config in configs]
+        self.device, self.data = device, _on(loaded, device)
+        self.configs = [parts.resolved(config, loaded, device) for config in configs]
         self.members = list(range(len(configs)))  # who is still there
-        models = [_model(config, data) for config in self.configs]
+        models = [_model(config, loaded) for config in self.configs]
         self._stack, self._one = ModelStack(models, device), models[0]
         self._other: torch.nn.Module | None = None
         self._optimizer = optimizer.build(self.configs, self._stack.parameters)

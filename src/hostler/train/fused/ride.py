@@ -21,8 +21,8 @@ from hostler.sdk.checkpoint.policy import Schedule
 from hostler.sdk.checkpoint.state import PAYS
 from hostler.sdk.leaving import Leaving
 from hostler.sdk.saving import policy_of
-from hostler.train import memory
-from hostler.train.fused.group import STRETCH, Group, MemberResults
+from hostler.train import memory, parts
+from hostler.train.fused.group import STRETCH, Group, Load, MemberResults
 from hostler.train.fused.places import GroupPlace
 from hostler.train.fused.rider import Rider
 
@@ -42,8 +42,9 @@ class GroupTooLarge(Exception):
 
 
 class Ride:
-    def __init__(self, riders: Sequence[Rider], device: torch.device) -> None:
-        """GroupTooLarge if they do not fit, Apart if they cannot go together."""
+    def __init__(self, riders: Sequence[Rider], device: torch.device, data: Load = parts.data_of) -> None:
+        """GroupTooLarge if they do not fit, Apart if they cannot go together. `data` loads them."""
+        self._data = data
         self._riders = list(riders)
         kept = riders[0].standing.place
         self._group = self._made(kept if kept is not None and kept.group else None, device)
@@ -61,7 +62,7 @@ class Ride:
         configs = [self._riders[0].config] * kept.width
         for number, rider in zip(numbers, self._riders, strict=True):
             configs[number] = rider.config
-        group = self._tried(lambda: Group(configs, device, shared=shared))
+        group = self._tried(lambda: Group(configs, device, shared=shared, data=self._data))
         self._tried(group.rehearse)
         for number, rider in zip(numbers, list(self._riders), strict=True):
             place = GroupPlace(kept.group, kept.width, number, group.shared)

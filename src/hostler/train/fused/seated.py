@@ -17,10 +17,11 @@ from hostler.sdk.run import Run
 from hostler.sdk.shared_process import Common, SharedRun
 from hostler.sdk.start import Wish
 from hostler.spec.files import tracking_words
-from hostler.train import ranks, seeds
+from hostler.train import parts, ranks, seeds
 from hostler.train.config import Config
 from hostler.train.fused import alike, places
 from hostler.train.fused.alike import Apart
+from hostler.train.fused.group import Load
 from hostler.train.fused.places import GroupPlace, Standing
 from hostler.train.fused.ride import GroupTooLarge, Ride
 from hostler.train.fused.rider import Rider
@@ -30,8 +31,11 @@ NEVER = f"{1 << 62} steps"  # a group is saved as one: none of its runs by itsel
 Read = Callable[[SharedRun], Config]
 
 
-def train(seats: Sequence[SharedRun], read: Read, limit: int | None = None) -> None:
-    """Until none of these runs is here any more. `limit`: so many are known to fit, at most."""
+def train(
+    seats: Sequence[SharedRun], read: Read, limit: int | None = None, data: Load = parts.data_of
+) -> bool:
+    """Until none of these runs is here any more; whether all has gone well, and others may come. `limit`: so
+    many are known to fit, at most. `data` loads them."""
     signals = Common(say, wanted=(signal.SIGTERM,))
     signals.install()
     taken = [run for seat in seats if (run := _taken(seat, read, signals))]
@@ -43,7 +47,9 @@ def train(seats: Sequence[SharedRun], read: Read, limit: int | None = None) -> N
         _send_back(taken[number], "the others of this process are at other steps, or of another group")
     for number in choice.alone:
         _send_back(taken[number], "its training began alone, and goes on alone", alone=True)
-    _go([taken[number] for number in choice.go])
+    well = _go([taken[number] for number in choice.go], data)
+    signals.all_left()
+    return well and signals.reason is None
 
 
 class _StartedRun:
@@ -104,17 +110,18 @@ def _wish(asked: Config) -> Wish:
     return Wish(tags=tags_of(asked), save_every=NEVER, trackers=trackings)
 
 
-def _go(taken: Sequence[_StartedRun]) -> None:
+def _go(taken: Sequence[_StartedRun], data: Load) -> bool:
+    """Whether they went as they came."""
     if not taken:
-        return
+        return True
     seeds.make_repeatable(taken[0].config)
     riders = [found for run in taken if (found := run.rider())]
     if not riders:
-        return
+        return True
     fewer: int | None = None
     try:
         alike.check([one.config for one in riders])
-        ride = Ride(riders, ranks.device_of(riders[0].config))
+        ride = Ride(riders, ranks.device_of(riders[0].config), data)
     except Apart as error:
         for started_run in taken:
             _send_back(started_run, error.message, limit=1)
@@ -124,20 +131,23 @@ def _go(taken: Sequence[_StartedRun]) -> None:
         for rider in riders:
             rider.end(error)
     else:
-        _ridden(ride, taken)
+        return _ridden(ride, taken)
     if fewer is not None:  # out here: nothing holds what the failed try has made
         for rider in riders:
             rider.folder.close()
-        _go(_fewer([run for run in taken if not run.run.closed], fewer))
+        _go(_fewer([run for run in taken if not run.run.closed], fewer), data)
+    return False
 
 
-def _ridden(ride: Ride, taken: Sequence[_StartedRun]) -> None:
+def _ridden(ride: Ride, taken: Sequence[_StartedRun]) -> bool:
     try:
         for _ in ride.epochs():
             pass
     except GroupTooLarge as error:
         for run in taken:
             _send_back(run, f"out of memory among {len(taken)}", limit=max(1, error.fewer))
+        return False
+    return True
 
 
 def _fewer(taken: Sequence[_StartedRun], fewer: int) -> Sequence[_StartedRun]:

@@ -50,6 +50,7 @@ class Room:
         self._measures = Measures(offer)
         self._growth = 0  # bytes that measured runs here may still take
         self._named: set[str] = set()
+        self._lent: frozenset[str] = frozenset()  # devices on which processes wait for other runs
         self.never: list[str] = []  # why some runs will never fit here
 
     @property
@@ -81,8 +82,7 @@ class Room:
             yield replace(self.offer, gpus=free)
         finally:
             for device in free:
-                if not any(device.id in placement.devices for placement in self._taken):
-                    self._locks.release(device.id)
+                self._release(device.id)
 
     def find(self, offer: Offer, job: Job) -> Placement | str:
         """A placement for one more run of this sweep, or why there is none."""
@@ -150,15 +150,29 @@ class Room:
         at = next(n for n, (one, _) in enumerate(self._placed) if one is placement)
         del self._placed[at]
         for device in placement.devices:
-            if not any(device in one.devices for one, _ in self._placed):
-                self._locks.release(device)
+            self._release(device)
+
+    def lend(self, devices: frozenset[str]) -> None:
+        """Processes without a run wait on these devices, and on no others: what is in use there is ours, and
+        they are no other worker's."""
+        before, self._lent = self._lent, devices
+        for device in before - devices:
+            self._release(device)
 
     def close(self) -> None:
         """Nothing runs here any more."""
         self._promises.close()
 
+    def _is_ours(self, device: str) -> bool:
+        return device in self._lent or any(device in placement.devices for placement in self._taken)
+
+    def _release(self, device: str) -> None:
+        """Another worker may have it, if nothing of ours is on it."""
+        if not self._is_ours(device):
+            self._locks.release(device)
+
     def _get(self, device: Device, say: Say) -> bool:
-        if any(device.id in placement.devices for placement in self._taken):
+        if self._is_ours(device.id):
             return True
         if not self._locks.acquire(device.id):
             return False

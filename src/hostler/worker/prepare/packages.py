@@ -129,6 +129,11 @@ def places(exe: str) -> tuple[str, ...]:
     return interpreter.exe, *interpreter.path
 
 
+def stamped(exe: str) -> tuple[tuple[str, int], ...]:
+    """The same as long as nothing is installed for this Python."""
+    return tuple(stamps(places(exe)).items())
+
+
 def stamps(paths: Iterable[str]) -> dict[str, int]:
     return {path: _modified(path) for path in paths}
 

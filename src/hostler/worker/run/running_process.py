@@ -222,7 +222,7 @@ class RunningProcess:
             "log": local.folder.log,
         }
         if self._shared:
-            return self._shared.board(local.run, built.argv, **values)
+            return self._shared.board(local.run, built.argv, **values, exe=prepared.exe)
         alone = self._leader is None
         if alone and machine.warm and job.warm and job.style != "env" and not self._resumes:
             code = [source_facts(job.source), job.setup, job.cwd]

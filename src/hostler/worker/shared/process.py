@@ -1,8 +1,9 @@
 """A process shared by several runs: each is prepared by itself, the last to come starts it.
 
 It waits as long as runs keep coming; a run that comes after its start is given back. Nothing else of a run
-knows of it: claims, folders, checkpoints and ends are each run's. Their folders are removed when
-its process is gone, as that works in one of them.
+knows of it: claims, folders, checkpoints and ends are each run's. Their folders are removed when all have
+left its process, as that works in one of them. A process that each has left by itself is let go, and may be
+kept for others (`kept.py`).
 """
 
 from __future__ import annotations
@@ -40,6 +41,11 @@ class _Passenger:
         own = {k: v for k, v in self.given["env"].items() if k.startswith("HOSTLER_")}
         return {"argv": list(self.argv), "cwd": str(self.given["cwd"]), "env": own}
 
+    @property
+    def has_left(self) -> bool:
+        """Whether it has said so itself."""
+        return Handoff(self.given["folder"]).seat.exists()
+
 
 class SharedProcess:
     """All methods may be called from several threads."""
@@ -53,9 +59,11 @@ class SharedProcess:
         limit: int | None = None,
         patience: float = PATIENCE,
         clock: Callable[[], float] = time.monotonic,
+        let_go: Callable[[Process], None] = Process.close,
     ) -> None:
-        """`sweep` has a folder removed. `limit`: so many are known to go together, at most."""
-        self._limit = limit
+        """`sweep` has a folder removed. `limit`: so many are known to go together, at most. `let_go`: what is
+        done with a process that each of them has left."""
+        self._limit, self._let_go = limit, let_go
         self._folder, self._start, self._sweep, self._patience = folder, start, sweep, patience
         self._clock, self._came = clock, clock()
         self._awaited = set(runs)
@@ -64,7 +72,7 @@ class SharedProcess:
         self._open = set(self._awaited)  # who may still need a folder
         self._process: Process | None = None
         self._looks: SlotLooks | None = None
-        self._departed = False
+        self._departed, self._empty = False, False
         self._error: HostlerError | OSError | None = None
         self._folders = [folder]
         self._changed = threading.Condition()
@@ -97,7 +105,7 @@ class SharedProcess:
     def over(self) -> bool:
         """Whether its process has come and gone: whoever was in it concludes."""
         with self._changed:
-            return self._process is not None and self._process.poll() is not None
+            return self._process is not None and (self._empty or self._process.poll() is not None)
 
     def quit(self, run: str, folder: Path) -> None:
         """The run is over for this worker, or never came."""
@@ -114,12 +122,15 @@ class SharedProcess:
                 self._folders = []
 
     def _leave(self, run: str) -> None:
-        """The last one closes the door: whatever is left of the process goes."""
+        """The last one closes the door: what is left of the process goes, unless each has left it well."""
         with self._changed:
             self._aboard.discard(run)
-            process = self._process if self._departed and not self._aboard else None
+            if not self._departed or self._aboard or self._empty:
+                return
+            self._empty, process = True, self._process
         if process is not None:
-            process.close()
+            well = all(passenger.has_left for passenger in self._here.values())
+            self._let_go(process) if well else process.close()
 
     def _depart(self) -> None:
         if self._departed:
@@ -130,13 +141,12 @@ class SharedProcess:
         try:
             self._folder.mkdir(parents=True, exist_ok=True)
             handoff.write(path, {"seats": [self._here[run].record() for run in runs], "limit": self._limit})
-            self._process = self._start(
-                first.argv,
-                cwd=first.given["cwd"],
-                env={**first.given["env"], env.SEATS: str(path)},
-                folder=self._folder,
-                log=self._folder / "output.log",
-            )
+            own = {
+                "env": {**first.given["env"], env.SEATS: str(path)},
+                "folder": self._folder,
+                "log": self._folder / "output.log",
+            }
+            self._process = self._start(first.argv, **{**first.given, **own})
             self._looks = SlotLooks(self._process)
         except (HostlerError, OSError) as error:
             self._error = error

@@ -289,7 +289,7 @@ def _check_width(out: object, data: Data, config: Config) -> None:
 def _feed(
     data: Data, order: ExampleOrder, ranks: TrainRanks, device: torch.device, config: Config, total: int
 ) -> ArrayFeed | AheadFeed | LoaderFeed:
-    split = data.splits["train"]
+    split, total = data.splits["train"], max(total, 1)  # the trial pass takes one where nothing is trained
     if isinstance(split, Arrays):
         return ArrayFeed(split, order, ranks.share, device)
     if isinstance(split, Gathered):

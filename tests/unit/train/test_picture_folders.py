@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 import torch
 
+import tar_world
 import train_world as world
 from hostler.errors import DamagedError, HostlerError, MissingError, SpecError
 from hostler.train.data import pictures, sources
@@ -56,6 +57,17 @@ def test_loaded_pictures_go_through_a_training_step(tmp_path: Path) -> None:
     assert isinstance(made.feed, LoaderFeed)
     first = world.losses(made)
     assert first[-1] < first[0]
+
+
+@pytest.mark.parametrize("kind", ["folder/pets", "bytes/raw"])
+def test_trial_pass_has_a_batch_where_nothing_is_trained(tmp_path: Path, kind: str) -> None:
+    world.folder(tmp_path / "pets", {"train": 2, "test": 1})
+    tar_world.raw(tmp_path / "raw", {"train": 6, "test": 3})
+    made = world.parts(
+        dataset=kind, data_dir=str(tmp_path), image_size=16, data_on_device=False, num_workers=0,
+        model="tiny/lenet", train_length=0,
+    )  # fmt: skip
+    assert len(made.batch(0)[1]) == 4
 
 
 def test_pictures_in_memory_are_scaled_on_the_device() -> None:

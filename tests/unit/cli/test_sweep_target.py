@@ -116,6 +116,8 @@ def test_fleets_that_count_in_another_way_are_sized(
     [
         (("--by", "2020-01-01 09:00"), "ago"),
         (("--by", "soon"), "is not a moment"),
+        (("--by", "9999-12-31 23:59 -12:00"), "is not a moment"),
+        (("--by", "0001-01-01 00:00 +14:00"), "is not a moment"),
         (("--under", "0"), "must be above 0"),
         (("--under", "inf"), "must be above 0"),
         (("--under", "nan"), "must be above 0"),

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from hostler.backends.gce import catalogue, prices
 from hostler.backends.gce.prices import Kind, PriceTable, RegionPrice
 from hostler.emulators.gce.api import cloudbilling
+from hostler.errors import CloudError
 
 TODAY = date(2026, 11, 18)
 EMULATED = cloudbilling.BillingCatalogue(lambda token: True)
@@ -56,6 +57,28 @@ def test_price_is_units_and_nanos_of_the_newest_entry() -> None:
     assert catalogue.hourly({"description": "x"}, "h") is None
     for units in (10**309, "many", [2]):
         assert catalogue.hourly(sku("x", units=units), "h") is None
+
+
+@pytest.mark.parametrize("price", [{}, {"units": "0", "nanos": 0}, {"units": "-5"}, {"nanos": -1}])
+def test_part_that_costs_nothing_or_less_has_no_price(price: dict[str, Any]) -> None:
+    """A free machine no cap would end; one below nothing would make the written table unreadable."""
+    assert catalogue.hourly(sku("x", **price), "h") is None
+    assert catalogue.rates([sku("Nvidia Tesla T4 GPU running in A", "GPU", **price)]) == {}
+
+
+def test_catalogue_that_repeats_a_page_for_ever_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Repeating:
+        asked = 0
+
+        def get(self, path: str, **query: Any) -> Any:
+            self.asked += 1
+            assert self.asked < 10, "it asks for ever"
+            return {"skus": [sku("x", units="1")], "nextPageToken": "same"}
+
+    client = Repeating()
+    monkeypatch.setattr(catalogue, "client_without_project", lambda *words: client)
+    with pytest.raises(CloudError, match="same page"):
+        list(catalogue.skus())
 
 
 def test_machine_costs_its_cores_and_memory_where_both_are_sold() -> None:

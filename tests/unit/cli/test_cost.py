@@ -79,6 +79,13 @@ def test_without_a_price_it_says_how_to_give_one(tmp_path: Path) -> None:
     assert "no fleet here has a price" in run(store)[1]
 
 
+def test_nothing_to_explain_is_one_line(tmp_path: Path) -> None:
+    store = FolderStore(tmp_path / "none")
+    sweeps.submit(store, Job(name="s", command=("x",)))
+    code, out = run(store, "--explain")
+    assert code == 0 and out.startswith("hostler: no fleet here has a price") and out.count("\n") == 1, out
+
+
 def test_resume_hint_after_a_cap_names_the_last_fleet(store: FolderStore) -> None:
     later = heartbeats.store_time(store) + 60
     launches.begin(store, Generation("burst", 1, "x", 1, 3.6, later, None, ("s",)))

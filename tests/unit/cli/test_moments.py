@@ -25,6 +25,8 @@ NOW = datetime(2026, 11, 18, 14, 30, tzinfo=timezone(timedelta(hours=1)))  # a W
         ("wed 9:00", "2026-11-25 09:00"),
         ("2026-11-19 09:00", "2026-11-19 09:00"),
         ("2026-11-19T09:00", "2026-11-19 09:00"),
+        ("2026-11-19 9:00", "2026-11-19 09:00"),
+        ("2026-11-19 at 6 pm", "2026-11-19 18:00"),
         ("6h", "2026-11-18 20:30"),
         ("in 1h30m", "2026-11-18 16:00"),
         ("in 6 hours", "2026-11-18 20:30"),
@@ -49,6 +51,7 @@ def test_moment_of_another_zone_keeps_its_zone() -> None:
         ("18:00 UTC", "2026-11-18 18:00"),
         ("13:15 gmt", "2026-11-19 13:15"),  # there it is half past one
         ("2026-11-19 09:00 +02:00", "2026-11-19 07:00"),
+        ("2026-11-19 9:00 UTC", "2026-11-19 09:00"),
         ("tomorrow 9:00 UTC-8", "2026-11-19 17:00"),
         ("friday 9:00 America/New_York", "2026-11-20 14:00"),
         ("19.11.", ""),
@@ -65,7 +68,7 @@ def test_clock_of_the_zone_that_is_named_counts(text: str, utc: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["", "soon", "25:00", "tomorrow 9:75", "13pm", "2026-13-01", "friday noonish"]
+    "text", ["", "soon", "25:00", "tomorrow 9:75", "13pm", "2026-13-01", "2026-11-19 25:00", "friday noonish"]
 )
 def test_words_that_are_no_moment_are_refused(text: str) -> None:
     with pytest.raises(ValueError):

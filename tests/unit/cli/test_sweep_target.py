@@ -57,6 +57,21 @@ def test_faster_fleet_is_taken_where_there_is_none(typed: Type, tmp_path: Path) 
     assert "of fast" in shown and "for 48" in shown, shown
 
 
+def test_fleet_that_cannot_be_looked_at_is_said_once(typed: Type, tmp_path: Path) -> None:
+    fleets = {
+        "slow": {"backend": "local", "workers": 16, "price": 1.0, "slots": 1},
+        "odd": {"backend": "gce", "project": "p", "zones": "us", "gpu": ["L4:3"], "workers": 4},
+    }
+    given = {"name": "p", "command": "python train.py", "fleets": fleets}
+    (tmp_path / "hostler.yaml").write_text(json.dumps(given))
+    scouted(tmp_path)
+    done = typed("sweep", "grid.yaml", "-n", "--by", "12h", "--run-time", "1h")
+    shown = done.out
+    assert "of slow" in shown, done
+    assert shown.count("odd is left out: ") == 1, shown
+    assert "slow is left out" not in shown
+
+
 def test_wish_that_cannot_be_names_two_that_can(typed: Type, tmp_path: Path) -> None:
     scouted(tmp_path)
     done = typed("sweep", "grid.yaml", "-y", "--by", "100m", "--under", "40", "--on", "slow,fast")
@@ -116,6 +131,8 @@ def test_fleets_that_count_in_another_way_are_sized(
     [
         (("--by", "2020-01-01 09:00"), "ago"),
         (("--by", "soon"), "is not a moment"),
+        (("--by", "9999-12-31 23:59 -12:00"), "is not a moment"),
+        (("--by", "0001-01-01 00:00 +14:00"), "is not a moment"),
         (("--under", "0"), "must be above 0"),
         (("--under", "inf"), "must be above 0"),
         (("--under", "nan"), "must be above 0"),

@@ -69,9 +69,14 @@ def skus() -> Iterator[Body]:
     while True:
         page = _page(client, token)
         yield from page.get("skus") or ()
-        token = page.get("nextPageToken") or ""
+        before, token = token, page.get("nextPageToken") or ""
         if not token:
             return
+        if token == before:
+            raise CloudError(
+                "the Cloud Billing catalogue answers the same page again and again; nothing was written",
+                "check the network and its proxy, then run the same command again",
+            )
 
 
 def _page(client: GceClient, token: str) -> Body:
@@ -116,16 +121,18 @@ def part_of(sku: Mapping[str, Any]) -> tuple[str, str] | None:
 
 
 def hourly(sku: Mapping[str, Any], unit: str) -> float | None:
-    """Price of one unit by the newest of a SKU's prices; of several steps the dearest."""
+    """Price of one unit by the newest of a SKU's prices; of several steps the dearest. A part that would cost
+    nothing, or less, has none: a machine without a price is refused, one that is free no cap would end."""
     known = sku.get("pricingInfo") or []
     told = (known[-1] if known else {}).get("pricingExpression") or {}
     if told.get("usageUnit") != unit:
         return None
     steps = [step.get("unitPrice") or {} for step in told.get("tieredRates") or ()]
     try:
-        return max((_money(one) for one in steps), default=None)
+        dearest = max((_money(one) for one in steps), default=0.0)
     except (OverflowError, TypeError, ValueError):
-        return None  # damaged: a machine without a price is refused, never free
+        return None  # damaged
+    return dearest if dearest > 0 else None
 
 
 def _money(price: Mapping[str, Any]) -> float:

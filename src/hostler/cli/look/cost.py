@@ -50,9 +50,9 @@ def command(
     if explain:
         from hostler.cli.look import cost_explained  # with the backends
 
-        click.echo("\n".join(cost_explained.lines(cost_explained.explained(store, shown, say))))
-        click.echo("\n".join(cost_explained.saving_lines(cost_explained.advice(store, shown, say))))
-        for line in cost_explained.company(store, chosen, say).values():
+        parts = cost_explained.lines(cost_explained.explained(store, shown, say))
+        changes = cost_explained.saving_lines(cost_explained.advice(store, shown, say))
+        for line in (*parts, *changes, *cost_explained.company(store, chosen, say).values()):
             click.echo(line)
     if not known and not shown and not runs:
         click.echo(

@@ -46,7 +46,10 @@ def _meant(given: Sequence[str], now: datetime, text: str) -> datetime:
     except (ValueError, OverflowError):
         pass
     try:
-        found = datetime.fromisoformat(clock.upper().replace("Z", "+00:00"))
+        if len(words) > 1 and _CLOCK.fullmatch(clock.removeprefix(day).strip()):  # also 9:00 and 9 am
+            found = _at(datetime.fromisoformat(day), clock.removeprefix(day).strip(), text)
+        else:
+            found = datetime.fromisoformat(clock.upper().replace("Z", "+00:00"))
     except ValueError:
         raise ValueError(f"{text!r} is not a moment") from None
     return found if found.tzinfo else found.replace(tzinfo=now.tzinfo)

@@ -68,8 +68,7 @@ def targeted(
         )
     names = fleet_names([on or ""])
     every = [sweep_launcher(project, url, name, job.parallel) for name in names or _all(project)]
-    learned = [machine_choice.as_learned(launcher, store, [job]) for launcher in every]
-    launchers = [each for launcher in learned for each in (launcher, *machine_choice.scouted(launcher))]
+    launchers = [each for launcher in every for each in _as_learned(launcher, store, job)]
     timing = projects.agreed(store, projects.timing_of(url))
     options = StudyOptions(preempt=wish.rates, run_time=wish.run_time)
 
@@ -100,7 +99,7 @@ def targeted(
             choice = TargetChoice(None, (choice.chosen,))
         raise _impossible(job, wish, choice, found.settings)
     fleet = choice.chosen
-    notes = [note for note in found.notes if "gone after" not in note and "left out" not in note]
+    notes = list(_of_interest(found))
     sized = {
         able[n].fleet.name: able for able in _every(launchers, runs, job, wish, free=False) for n in able
     }
@@ -110,6 +109,26 @@ def targeted(
 def _told(found: Study, unpriced: Sequence[str]) -> list[str]:
     """Notes of a study but for those of fleets that are left out of it."""
     return [note for note in found.notes if not any(note.startswith(f"{name}: ") for name in unpriced)]
+
+
+def _as_learned(launcher: Launcher, store: Store, job: Job) -> list[Launcher]:
+    """The launcher, and that of each machine of its wish which scouts compared."""
+    try:
+        learned = machine_choice.as_learned(launcher, store, [job])
+        return [learned, *machine_choice.scouted(learned)]
+    except UsageError:  # a wish that nothing fits: the study says so, and goes on with the others
+        return [launcher]
+
+
+def _of_interest(found: Study) -> Iterator[str]:
+    """Notes without those on single sizes; a fleet of which no size can be looked at is said once."""
+    told = {setting.scene.fleet for setting in found.settings}
+    for note in found.notes:
+        name, out, _ = note.partition(" is left out: ")
+        if "gone after" in note or (out and name in told):
+            continue
+        told |= {name} if out else set()
+        yield note
 
 
 def _unpriced(names: Sequence[str]) -> UsageError:

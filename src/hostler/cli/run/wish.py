@@ -67,6 +67,8 @@ def sweep_target(
     now = now or datetime.now().astimezone()
     try:
         when = moment(by, now).astimezone(now.tzinfo) if by is not None else None
+    except OverflowError:  # the calendar's first or last day, in a zone where it is another one
+        raise UsageError(f"--by: {by!r} is not a moment", hint=LIKE) from None
     except ValueError as error:
         raise UsageError(f"--by: {error}", hint=LIKE) from None
     if when is not None and when <= now:

@@ -189,7 +189,7 @@ def test_damaged_head_is_seen_before_any_piece(bend: Bend) -> None:
         opened(_joined(head, pieces))
 
 
-@pytest.mark.parametrize("end", [9, 11, 13, 200, len(SEALED) - 1])
+@pytest.mark.parametrize("end", [9, 11, 13, 200, -1])
 def test_seal_that_was_cut_off_is_damaged(end: int) -> None:
     with pytest.raises(DamagedError):
         decode_seal(SEALED[:end], "key", "s", 1, "stamp")

@@ -106,6 +106,7 @@ class Saver:
         self._last, self._kept = float("-inf"), clock()
         self._failed = False  # the last save
         self._crowded = False  # what the last one replaced is still there
+        self._late = False  # a save failed: the store may carry out a request of it later still
         self._thinned = float("-inf")  # when that was last to be deleted
         self._stuck = False  # said that it could not be
         self._hurried = False  # somebody waits for the next save
@@ -179,7 +180,7 @@ class Saver:
         except Fenced:
             return False
         except (HostlerError, OSError) as error:
-            self._last, self._failed = self._clock(), True
+            self._last, self._failed, self._late = self._clock(), True, True
             self._say(f"checkpoint not saved, will try again: {error}")
         return True
 
@@ -199,7 +200,8 @@ class Saver:
             self._tell_missing(choice)
             new = self._is_progress(choice)
         if not choice.rows.rows or (finished is None and not new):
-            self._crowded = self._crowded or self.target.attempt > FIRST.attempt  # by one before it
+            before = self.target.attempt > FIRST.attempt  # one before it may have left some
+            self._crowded = self._crowded or self._late or before
             self._thin()
             return None
         self._ending = True

@@ -15,6 +15,7 @@ from hostler.attempt.folder_watch import FolderWatch
 from hostler.attempt.rest import Clocks
 from hostler.attempt.saver import NotWhole, Saver, Target
 from hostler.errors import Fenced, StoreUnreachable
+from hostler.records import layout
 from hostler.records.checkpoint import checkpoints
 from hostler.records.checkpoint.saved_folder import Mark
 from hostler.records.checkpoint.tree import scan
@@ -79,6 +80,26 @@ def test_tick_saves_new_settled_files_and_not_before_its_time(folder: Path) -> N
     assert scene.tick(1130.0) == [1], "not its time"
     assert scene.tick(1131.0) == [2, 1]
     assert scene.tick(1300.0) == [2, 1], "nothing new"
+
+
+def test_late_write_of_a_failed_save_is_gone_at_the_end(folder: Path) -> None:
+    """The store carries it out after its client gave up, and after a later save was thinned out."""
+
+    def refuse(operation: str, key: str) -> None:
+        if operation == "put":
+            raise StoreUnreachable("no answer")
+
+    scene = Scene(folder)
+    scene.saver.target = replace(scene.saver.target, attempt=1)
+    scene.write("a", "1", at=1069.0)
+    scene.store.before, scene.now = refuse, 1071.0
+    assert scene.saver.try_tick() and scene.steps() == []
+    scene.store.before = None
+    scene.write("b", "2", at=1080.0)
+    assert scene.tick(1140.0) == [2]
+    scene.store.put(layout.checkpoint_file("0000000-r", 1, 1, 0), b"1")
+    assert scene.saver.final(trusted=True) is None
+    assert list(scene.store.list(layout.checkpoint("0000000-r", 1, 1))) == [] and scene.steps() == [2]
 
 
 def test_what_was_restored_is_not_saved_again(folder: Path) -> None:

@@ -76,11 +76,6 @@ class Farm:
         self.store: Store = open_store(self.url)  # as patient as a person's command
 
     @property
-    def workers_url(self) -> str:
-        """The store as workers reach it."""
-        return self.url
-
-    @property
     def code(self) -> Path:
         return self.folder / "code"
 
@@ -111,7 +106,7 @@ class Farm:
             sys.executable,
             "-m",
             "hostler.worker",
-            self.workers_url,
+            self.url,
             "--slots",
             "2",
             "--cpus",

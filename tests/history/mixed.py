@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import io
 import json
-import os
 import random
 import signal
 import subprocess
@@ -23,14 +22,12 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 from killer import PARENT, RUN, WORKER, Farm, send, until
 from proxy import Choose, Fault, Proxy
 from recorder import Recorder, undisturbed
 from schedule import Deed
 from small_disk import Disk
-from ssh_wires import SshWire, StreamFault
 
 import servers
 from hostler import settings
@@ -40,7 +37,6 @@ from hostler.records.rows import rows
 NAME = "mixed"
 FAKETIME = "/usr/lib/x86_64-linux-gnu/faketime/libfaketimeMT.so.1"
 BROKEN = Path(__file__).parent / "broken_disk"
-UNFINISHED = ".tmp-"  # begins the names of a folder store's files that are not whole yet
 TRY_AGAIN = 75  # exit code of a command whose store does not answer
 PAUSED = 120.0  # seconds between a seal and the first deletion, of a packer that is killed meanwhile
 UNMET = 30.0  # seconds for which a fault lasts longer where nobody has met it yet
@@ -77,36 +73,12 @@ parameters:
 """
 
 
-def faults_of(deed: Deed, wire: Proxy | SshWire) -> tuple[tuple[Sequence[Fault | StreamFault], float], str]:
-    """What happens on this wire, to which share of the requests or bytes, and in which direction alone."""
-    if isinstance(wire, SshWire):
-        stream: dict[str, tuple[Sequence[Fault | StreamFault], float]] = {
-            "cut": ([StreamFault.HOLD], 1.0),
-            "delay": ([StreamFault.LATE], 0.5),
-            "packets": ([StreamFault.AGAIN], 0.5),
-            "lost": ([StreamFault.BREAK], 0.3),
-        }
-        return stream[deed.kind], "down" if deed.kind == "lost" else ""
-    requests: dict[str, tuple[Sequence[Fault | StreamFault], float]] = {
-        "cut": ([Fault.DROP_BEFORE], 1.0),
-        "delay": ([Fault.SLOW_BEFORE, Fault.SLOW_AFTER], 0.5),
-        "packets": ([Fault.DROP_BEFORE, Fault.DROP_AFTER, Fault.CUT_BODY], 0.5),
-        "lost": ([Fault.DROP_AFTER, Fault.LOSE_503, Fault.LOSE_500], 0.3),
-        "token": ([Fault.DENY_403], 1.0),  # it has expired: nothing is allowed until there is a new one
-        "busy": ([Fault.REFUSE_429 if deed.what == "429" else Fault.REFUSE_503], 0.5),
-    }
-    return requests[deed.kind], ""
-
-
 class Hang(AssertionError):
     """The farm has stopped, and its runs are not over."""
 
 
-def leads_to(url: str, wire: Proxy | SshWire) -> dict[str, str]:
-    """Variables by which the driver of this store finds its server at the end of a wire."""
-    if isinstance(wire, SshWire):
-        return {"PATH": f"{wire.bin}:{os.environ['PATH']}"}
-    endpoint = wire.url
+def leads_to(url: str, endpoint: str) -> dict[str, str]:
+    """Variables by which the driver of this store's bucket finds its server at `endpoint`."""
     return {
         "s3": {"AWS_ENDPOINT_URL": endpoint},
         "gs": {"STORAGE_EMULATOR_HOST": endpoint},
@@ -116,35 +88,23 @@ def leads_to(url: str, wire: Proxy | SshWire) -> dict[str, str]:
 
 @dataclass
 class MixedFarm(Farm):
-    """A farm whose workers reach the store by one of several wires; a disk breaks, the store's where that is
-    a folder, else the workers' own."""
+    """A farm whose workers reach the store by one of several wires, and may have a disk that breaks."""
 
-    wires: Sequence[Proxy | SshWire] = ()
+    wires: Sequence[Proxy] = ()
     disk: Disk | None = None
-    own_disk: Path | None = None  # where the workers' cache lies, if it is the one that breaks
-    far: str = ""  # the store's URL for workers, where it is another than ours
     _wired: list[tuple[subprocess.Popen[bytes], int]] = field(default_factory=list)
 
-    @property
-    def workers_url(self) -> str:
-        return self.far or self.url
-
-    @property
-    def cache(self) -> Path:
-        return self.own_disk / "workers" / "cache" if self.own_disk else super().cache
-
     def start(self, *words: str, surroundings: Mapping[str, str] | None = None) -> subprocess.Popen[bytes]:
-        broken = (str(self.own_disk), "") if self.own_disk else (self.url, UNFINISHED)
         own = {
             "BROKEN_DISK": str(self.flag),
-            **dict(zip(("BROKEN_FOLDER", "BROKEN_NAMES"), broken, strict=True)),
+            "BROKEN_STORE": self.url,
             "PYTHONPATH": f"{BROKEN}:{self.environ['PYTHONPATH']}",
         }
         if not self.wires:
             return super().start(*words, surroundings={**own, **(surroundings or {})})
         used = [wire for parent, wire in self._wired if parent.poll() is None]
         wire = min(range(len(self.wires)), key=used.count)
-        own |= leads_to(self.url, self.wires[wire])
+        own |= leads_to(self.url, self.wires[wire].url)
         parent = super().start(*words, surroundings={**own, **(surroundings or {})})
         self._wired.append((parent, wire))
         return parent
@@ -346,8 +306,7 @@ class Mixer:
 
     def _read_only(self, deed: Deed, hurt: float) -> None:
         if self.farm.disk:
-            turn = self.farm.disk.cover if self.farm.own_disk else lambda: self.farm.disk.remount("ro")
-            done = any(turn() or time.sleep(0.01) for _ in range(50))
+            done = any(self.farm.disk.remount("ro") or time.sleep(0.01) for _ in range(50))
             self.history.add("read-only", done=done)
             self._later(hurt, "disk can be written to", self.farm.disk.free)
             if done:
@@ -368,12 +327,21 @@ class Mixer:
     def _wire(self, deed: Deed, hurt: float) -> None:
         wire = self.farm.wires[int(deed.pick * len(self.farm.wires))]
         rng, lock = random.Random(deed.pick), threading.Lock()
-        (among, share), direction = faults_of(deed, wire)
+        faults = {
+            "cut": ([Fault.DROP_BEFORE], 1.0),
+            "delay": ([Fault.SLOW_BEFORE, Fault.SLOW_AFTER], 0.5),
+            "packets": ([Fault.DROP_BEFORE, Fault.DROP_AFTER, Fault.CUT_BODY], 0.5),
+            "lost": ([Fault.DROP_AFTER, Fault.LOSE_503, Fault.LOSE_500], 0.3),
+            "token": ([Fault.DENY_403], 1.0),  # it has expired: nothing is allowed until there is a new one
+            "busy": ([Fault.REFUSE_429 if deed.what == "429" else Fault.REFUSE_503], 0.5),
+        }
+        among, share = faults[deed.kind]
+
         met = threading.Event()
 
-        def choose(method: str, path: str) -> Any:
+        def choose(method: str, path: str) -> Fault | None:
             with lock:
-                if direction not in ("", method) or rng.random() >= share:
+                if rng.random() >= share:
                     return None
                 if not met.is_set():
                     met.set()
@@ -383,7 +351,7 @@ class Mixer:
         faulty = self._faulty.setdefault(wire.url, [])
         faulty.insert(0, choose)  # the newest comes first: an older one that nobody has met outlives it
 
-        def first(method: str, path: str) -> Any:
+        def first(method: str, path: str) -> Fault | None:
             return next((fault for one in list(faulty) if (fault := one(method, path))), None)
 
         wire.delay, wire.choose = 2.0, first

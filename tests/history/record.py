@@ -32,8 +32,6 @@ SMALL_BUCKET = f"{KILLER}::test_nothing_is_lost_or_counted_twice_in_a_bucket"
 LONG_FOLDER = f"{KILLER}::test_nothing_is_lost_or_doubled_long_in_a_folder"
 LONG_BUCKET = f"{KILLER}::test_nothing_is_lost_or_doubled_long_in_a_real_bucket"
 EACH_FOLDER = f"{MIXED}::test_runs_survive_each_fault_once_in_a_folder"
-EACH_SSH = f"{MIXED}::test_runs_survive_each_fault_once_by_ssh"
-LONG_SSH = f"{MIXED}::test_runs_survive_mixed_faults_long_by_ssh"
 EACH_BUCKET = f"{MIXED}::test_runs_survive_each_fault_once_in_a_bucket"
 OWN = "tests/history/test_doses.py"
 TEN_THOUSAND = f"{OWN}::test_ten_thousand_runs_survive_ten_minutes_of_kills"
@@ -105,7 +103,6 @@ DOSES = (
         Dose(f"mixed-{store}", f"each fault once, 6 runs, {store}", _seeded(2, f"{EACH_BUCKET}[{store}]"))
         for store in BUCKETS
     ),
-    Dose("mixed-ssh", "each fault once, 6 runs, ssh", _seeded(2, EACH_SSH)),
     Dose("weeks", "500 preemptions of a script of three weeks, virtual clock", _seeded(1, WEEKS)),
     Dose("fleet-week", "a week of 8 workers, 60 runs, virtual clock", _seeded(1, FLEET)),
     *(
@@ -142,7 +139,6 @@ DOSES = (
         for store in BUCKETS
         for n in SEEDS
     ),
-    *(Dose(f"mixed-ssh-{n}", "60 mixed faults, 30 runs, ssh", _pytest(f"{LONG_SSH}[{n}]"), 8) for n in SEEDS),
     Dose("fuzz", "every reader of outside input, two minutes each", f"{_pytest(FUZZ)} -m soak", 80),
     Dose("killer-folder-long", "kills and freezes, 300 runs, folder", _pytest(LONG_FOLDER), 15),
     Dose("killer-bucket-long", "kills and freezes, 300 runs, SeaweedFS", _pytest(LONG_BUCKET), 15),

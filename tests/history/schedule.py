@@ -11,14 +11,11 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-FOLDER, BUCKET, SSH = "folder", "bucket", "ssh"
+FOLDER, BUCKET = "folder", "bucket"
 EVERYWHERE = {"kill": 6.0, "freeze": 4.0, "clock": 2.0, "person": 4.0, "older": 1.0, "pack": 1.0}
-DISK = {"full": 1.0, "read-only": 1.0, "eio": 1.5}  # of a folder store, or of the workers
-NETWORK = {"cut": 1.0, "delay": 1.0, "packets": 1.0, "lost": 1.5}
 KINDS: Mapping[str, Mapping[str, float]] = {
-    FOLDER: {**EVERYWHERE, **DISK},
-    BUCKET: {**EVERYWHERE, **DISK, **NETWORK, "busy": 1.0, "token": 1.0},
-    SSH: {**EVERYWHERE, **DISK, **NETWORK},
+    FOLDER: {**EVERYWHERE, "full": 1.0, "read-only": 1.0, "eio": 1.5},
+    BUCKET: {**EVERYWHERE, "cut": 1.0, "delay": 1.0, "packets": 1.0, "lost": 1.5, "busy": 1.0, "token": 1.0},
 }
 VICTIMS = {"run": 7, "worker": 6, "supervisor": 3, "parent": 2, "spawner": 1, "warm": 1, "other": 1}
 CLOCKS = {"ahead": 1, "back": 1, "half": 1}  # hours either way, or half as fast

@@ -1,4 +1,4 @@
-"""A small file system of its own, that can be full or read-only: a folder store's, or a worker's."""
+"""A small file system of its own, that can be full or read-only."""
 
 from __future__ import annotations
 
@@ -13,8 +13,9 @@ from pathlib import Path
 
 @dataclass
 class Disk:
+    """A small file system of its own below a folder store, that can be full or read-only."""
+
     path: Path
-    covered: bool = False  # by a mount of itself that is read-only
 
     def fill(self) -> None:
         with suppress_full(), open(self.path / "filler", "ab", buffering=0) as file:
@@ -22,20 +23,8 @@ class Disk:
                 file.write(bytes(1 << 16))
 
     def free(self) -> None:
-        if self.covered:
-            subprocess.run(["umount", "--lazy", str(self.path)], check=True)
-            self.covered = False
         self.remount("rw")
         (self.path / "filler").unlink(missing_ok=True)
-
-    def cover(self) -> bool:
-        """Read-only for whoever opens, makes or renames a file from now on, although others are writing:
-        files that are open stay as they are."""
-        for words in (["--bind", str(self.path), str(self.path)], ["-o", "remount,bind,ro", str(self.path)]):
-            if subprocess.run(["mount", *words], capture_output=True).returncode:
-                return False
-            self.covered = True
-        return True
 
     def remount(self, how: str) -> bool:
         """False if somebody is writing in this moment."""

@@ -15,7 +15,6 @@ from schedule import (
     FOLDER,
     KINDS,
     ROOT,
-    SSH,
     chosen,
     command,
     one_of_each,
@@ -26,7 +25,7 @@ from schedule import (
 )
 
 
-@pytest.mark.parametrize("place", [FOLDER, BUCKET, SSH])
+@pytest.mark.parametrize("place", [FOLDER, BUCKET])
 def test_schedule_of_a_seed_is_the_same_each_time(place: str) -> None:
     first = schedule(17, place, 10.0, 40)
     assert first == schedule(17, place, 10.0, 40) != schedule(18, place, 10.0, 40)
@@ -34,13 +33,13 @@ def test_schedule_of_a_seed_is_the_same_each_time(place: str) -> None:
     assert all(0 <= deed.at <= 10 and 0.1 <= deed.amount <= 12 and 0 <= deed.pick < 1 for deed in first)
 
 
-@pytest.mark.parametrize("place", [FOLDER, BUCKET, SSH])
+@pytest.mark.parametrize("place", [FOLDER, BUCKET])
 def test_every_kind_of_fault_comes_up_in_some_seed(place: str) -> None:
     met = {deed.kind for seed in range(20) for deed in schedule(seed, place, 10.0, 20)}
     assert met == set(KINDS[place])
 
 
-@pytest.mark.parametrize("place", [FOLDER, BUCKET, SSH])
+@pytest.mark.parametrize("place", [FOLDER, BUCKET])
 def test_short_dose_has_every_kind_of_fault_once(place: str) -> None:
     for seed in range(10):
         assert sorted(deed.kind for deed in one_of_each(seed, place, 5.0)) == sorted(KINDS[place])

@@ -14,10 +14,8 @@ import schedule
 from killer import TIMES
 from mixed import NAME, MixedFarm, Mixer
 from recorder import Recorder
-from schedule import BUCKET, FOLDER, SSH, Deed
+from schedule import BUCKET, FOLDER, Deed
 from small_disk import small_disk
-from ssh_wires import NAME as NAME_OF_HOST
-from ssh_wires import ssh_wires
 
 import servers
 
@@ -29,21 +27,17 @@ SHRINKING = 400.0  # seconds after which no further half is tried
 
 @contextmanager
 def mixed_farm(place: str, folder: Path, url: str | None, endpoint: str | None) -> Iterator[MixedFarm]:
-    """A farm whose store is on a small disk, or behind two wires; then its workers are on the small disk."""
+    """A farm on a small disk of its own, or behind two wires to a bucket."""
     with ExitStack() as stack:
-        disk = stack.enter_context(small_disk(folder / "disk"))
-        room = {"HOSTLER_DISK_MIN": "1000"}
-        times = {**TIMES, "lease": 2.0 if place == FOLDER else 6.0}
         if place == FOLDER:
+            disk = stack.enter_context(small_disk(folder / "disk"))
+            room = {"HOSTLER_DISK_MIN": "1000"}
+            times = {**TIMES, "lease": 2.0}
             made = MixedFarm(str(folder / "disk" / "store"), folder / "farm", times, room, disk=disk)
         else:
-            own = {"disk": disk, "own_disk": disk.path if disk else None}
-            if place == BUCKET:
-                own["wires"] = [stack.enter_context(proxy.running(str(endpoint))) for _ in range(2)]
-            else:
-                own["wires"] = stack.enter_context(ssh_wires(folder / "sshd", 2))
-                url, own["far"] = str(folder / "store"), f"ssh://{NAME_OF_HOST}{folder / 'store'}"
-            made = MixedFarm(str(url), folder / "farm", times, room, **own)
+            wires = [stack.enter_context(proxy.running(str(endpoint))) for _ in range(2)]
+            times = {**TIMES, "lease": 6.0}
+            made = MixedFarm(str(url), folder / "farm", times, wires=wires)
         stack.callback(made.end)
         yield made
 
@@ -130,16 +124,6 @@ def test_runs_survive_each_fault_once_in_a_bucket(tmp_path: Path, bucket: tuple[
     dose(tmp_path, BUCKET, seed, runs=6, workers=2, seconds=5.0, count=0, server=server, test=name, each=True)
 
 
-@pytest.mark.real
-@pytest.mark.needs("sshd")
-@pytest.mark.needs("ssh")
-@pytest.mark.timeout(1800)
-def test_runs_survive_each_fault_once_by_ssh(tmp_path: Path) -> None:
-    name = f"{HERE}::test_runs_survive_each_fault_once_by_ssh"
-    seed = schedule.seed_of_commit(ROOT)
-    dose(tmp_path, SSH, seed, runs=6, workers=2, seconds=5.0, count=0, test=name, each=True)
-
-
 @pytest.mark.soak
 @pytest.mark.timeout(1800)
 @pytest.mark.parametrize("seed", [1, 2, 3, 4])
@@ -158,14 +142,3 @@ def test_runs_survive_mixed_faults_long_in_a_bucket(
     kind, *server = bucket
     name = f"{HERE}::test_runs_survive_mixed_faults_long_in_a_bucket[{kind}-{seed}]"
     dose(tmp_path, BUCKET, seed, runs=30, workers=4, seconds=30.0, count=60, server=server, test=name)
-
-
-@pytest.mark.soak
-@pytest.mark.real
-@pytest.mark.needs("sshd")
-@pytest.mark.needs("ssh")
-@pytest.mark.timeout(1800)
-@pytest.mark.parametrize("seed", [1, 2, 3, 4])
-def test_runs_survive_mixed_faults_long_by_ssh(tmp_path: Path, seed: int) -> None:
-    name = f"{HERE}::test_runs_survive_mixed_faults_long_by_ssh[{seed}]"
-    dose(tmp_path, SSH, seed, runs=30, workers=4, seconds=30.0, count=60, test=name)

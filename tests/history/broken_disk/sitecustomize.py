@@ -1,8 +1,7 @@
 """A disk that answers EIO now and then, for every Python process that finds this file on its path.
 
-While the file that BROKEN_DISK names exists, a third of the links, renames and syncs of files below
-BROKEN_FOLDER whose names begin with BROKEN_NAMES fail with EIO: half of these before they are done, half
-after. (Unfinished files of a folder store are named `.tmp-…`.)
+While the file that BROKEN_DISK names exists, a third of the links, renames and syncs of unfinished files
+(`.tmp-…`) below BROKEN_STORE fail with EIO: half of these before they are done, half after.
 """
 
 from __future__ import annotations
@@ -13,13 +12,12 @@ import random
 from collections.abc import Callable
 from typing import Any
 
-FLAG, FOLDER = os.environ.get("BROKEN_DISK", ""), os.environ.get("BROKEN_FOLDER", "")
-NAMES = os.environ.get("BROKEN_NAMES", "")
+FLAG, STORE = os.environ.get("BROKEN_DISK", ""), os.environ.get("BROKEN_STORE", "")
 
 
 def _breaking(call: Callable[..., Any]) -> Callable[..., Any]:
     def broken(*words: Any, **named: Any) -> Any:
-        hit = os.path.exists(FLAG) and random.random() < 1 / 3 and _is_broken(words[0], named)
+        hit = os.path.exists(FLAG) and random.random() < 1 / 3 and _is_unfinished(words[0], named)
         if hit:
             _note()
         if hit and random.random() < 0.5:
@@ -38,15 +36,15 @@ def _note() -> None:
         pass
 
 
-def _is_broken(thing: Any, named: dict[str, Any]) -> bool:
-    """Whether a descriptor, a path, or a name in an open folder is a file on the broken disk."""
+def _is_unfinished(thing: Any, named: dict[str, Any]) -> bool:
+    """Whether a descriptor, a path, or a name in an open folder is one of the store's unfinished files."""
     if isinstance(thing, int):
         path = _path_of(thing)
     elif "src_dir_fd" in named:
         path = os.path.join(_path_of(named["src_dir_fd"]), os.fspath(thing))
     else:
         path = os.path.abspath(os.fspath(thing))
-    return path.startswith(FOLDER) and os.path.basename(path).startswith(NAMES)
+    return path.startswith(STORE) and os.path.basename(path).startswith(".tmp-")
 
 
 def _path_of(descriptor: int) -> str:
@@ -56,5 +54,5 @@ def _path_of(descriptor: int) -> str:
         return ""
 
 
-if FLAG and FOLDER:
+if FLAG and STORE:
     os.link, os.replace, os.fsync = _breaking(os.link), _breaking(os.replace), _breaking(os.fsync)

@@ -24,7 +24,7 @@ import compiled
 import costs
 import memory
 
-A_CORE = 4  # tests at once: most wait three quarters of their time
+A_CORE = 3  # tests at once: most wait three quarters of their time
 MOST = 12  # each of them needs half a gigabyte
 AGAIN = 20
 TESTS_FAILED = 1  # pytest's exit code; any other is not about tests

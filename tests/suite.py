@@ -15,14 +15,12 @@ import os
 import subprocess
 import sys
 import tempfile
-from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 
 import compiled
 import costs
-import memory
 
 A_CORE = 3  # tests at once: most wait three quarters of their time
 MOST = 12  # each of them needs half a gigabyte
@@ -45,14 +43,11 @@ class Failures:
     pytest_collectreport = pytest_runtest_logreport
 
 
-def run_pytest(
-    words: list[str], measured: Path | None = None, before: Sequence[str] = ()
-) -> tuple[int, list[str]]:
+def run_pytest(words: list[str], measured: Path | None = None) -> tuple[int, list[str]]:
     """Exit code and failures of pytest, in a process of its own; what tests cost goes to a folder."""
     with tempfile.NamedTemporaryFile("r") as failed:
         command = [sys.executable, __file__, LISTING, failed.name, str(measured or "")]
         command += ["-p", "metered", "-m", "not soak", *words]
-        command = [*before, *command]
         code = subprocess.run(command, env=environ()).returncode
         return code, list(dict.fromkeys(failed.read().splitlines()))
 
@@ -80,10 +75,7 @@ def main(words: list[str]) -> int:
     costs.put_away(costs.FOLDER)
     with costs.Processors() as processors:
         compiled.compile_tests(words, environ(), os.cpu_count() or 1)
-        in_memory = memory.within(memory.pytests_folder(), memory.available())
-        kept = memory.KEPT if in_memory else []
-        parallel = ["-n", str(count), "--dist", "worksteal", *kept]
-        code, failed = run_pytest([*parallel, *words], costs.FOLDER, in_memory)
+        code, failed = run_pytest(["-n", str(count), "--dist", "worksteal", *words], costs.FOLDER)
     print(costs.tell(costs.FOLDER, processors), flush=True)
     if code != TESTS_FAILED or not 0 < len(failed) <= AGAIN:
         return code

@@ -177,3 +177,11 @@ def test_what_is_gone_already_is_as_good_as_deleted(google: Google) -> None:
     google.answers = [refusal(404, "notFound"), refusal(404, "notFound")]
     assert google.client().delete("zones/z/instances/i") is False
     assert google.client().find("zones/z/instances/i") is None
+
+
+@pytest.mark.parametrize("token", ["again", "\ud800", "ä"])
+def test_pages_that_never_end_or_have_odd_names_are_refused(google: Google, token: Any) -> None:
+    google.answers = [(200, {"items": [], "nextPageToken": token})] * 3
+    with pytest.raises(CloudUnavailable) as said:
+        list(google.client().list("global/images"))
+    assert "is not" in said.value.message and len(google.seen) <= 2

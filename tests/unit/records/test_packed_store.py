@@ -216,6 +216,7 @@ RAW = {
     "fleet/secrets.py",  # secrets alone
     "records/packs/packed_store.py",
     "testing/racer.py",
+    "train/data/shards.py",  # data, not runs
     "worker/prepare/data_dir.py",  # data of a script
     "worker/reach.py",  # whether it answers
 }

@@ -10,6 +10,7 @@ import pytest
 import torch
 from PIL import Image
 
+import servers
 import tar_world
 import torchvision_decoder
 import train_world as world
@@ -77,7 +78,7 @@ def test_jpeg_cut_short_is_named(keep: int) -> None:
 
 
 def test_decoder_that_cannot_be_loaded_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
-    image = pytest.importorskip("torchvision.io.image")
+    image = servers.library("torchvision.io.image")
     monkeypatch.setattr(image, "_has_image_ops", lambda: False)
     with pytest.raises(MachineError, match=r"cannot decode here.*decoder: pillow"):
         JpegDecoder(3)

@@ -167,7 +167,7 @@ class GceClient:
             raise failed(_what(operation), errors[0] if isinstance(errors, list) else errors)
 
     def _pages(self, verb: str, path: str, query: Mapping[str, str | int]) -> Iterator[Body]:
-        token = ""
+        token, known = "", set[str]()
         while True:
             more = {**query, "maxResults": PAGE, **({"pageToken": token} if token else {})}
             page = self._call(verb, path, more, None)
@@ -175,6 +175,9 @@ class GceClient:
             token = page.get("nextPageToken") or ""
             if not token:
                 return
+            if not isinstance(token, str) or not token.isascii() or token in known:  # it would never end
+                raise self._strange()
+            known.add(token)
 
     def _named(self, found: Any) -> Iterator[Body]:
         for one in found if isinstance(found, list) else ():

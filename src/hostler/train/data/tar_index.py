@@ -105,7 +105,7 @@ def _records(info: tarfile.TarInfo, data: bytes, shard: str) -> dict[str, str]:
         found[word] = data[match.end() : end - 1].decode("utf-8", "surrogateescape")
         at = end
     if not re.fullmatch(r"[0-9]{1,18}", found.get("size", "0")):
-        raise damaged(shard, "records of a header have a size that is no number")
+        raise damaged(shard, "a header gives a size that no number is")
     return {word: found[word] for word in ("path", "size") if word in found}
 
 

@@ -5,15 +5,18 @@ from __future__ import annotations
 import threading
 from collections.abc import Mapping
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from hostler.errors import DamagedError, MissingError
+from hostler.records import layout
 from hostler.records.run.state import RunState
 from hostler.records.sweep import sweeps
 from hostler.spec.job import Job, Objective, Source, to_json
 from hostler.store import Store
+from hostler.store.folder import FolderStore
 
 JOB = Job(name="s", command=("python", "train.py"), runs=({"lr": 0.1}, {"lr": 0.2}), tags=("base",))
 
@@ -74,6 +77,16 @@ def test_tags_are_added_and_removed_for_one_run_or_all(store: Store) -> None:
     sweeps.tag(store, "s", run, [], ["new"])
     sweeps.tag(store, "s", "", ["paper"], ["base"])
     assert sweeps.tags(store, JOB) == {"": ["paper"], run: ["good"]}
+
+
+def test_stray_name_among_tags_is_said_and_changes_nothing(tmp_path: Path) -> None:
+    store = FolderStore(tmp_path / "tagged")
+    sweeps.submit(store, job := Job(name="s", command=("x",)))
+    sweeps.tag(store, "s", "", ["a"], [])
+    (tmp_path / "tagged" / layout.tags("s") / "\x01").write_bytes(b"{}")
+    said = list[str]()
+    assert sweeps.tags(store, job, said.append) == {"": ["a"]} == sweeps.tags(store, job)
+    assert len(said) == 1 and "passed over" in said[0] and "\x01" not in said[0]
 
 
 def test_tags_given_at_once_are_all_there(store: Store) -> None:

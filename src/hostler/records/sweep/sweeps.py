@@ -204,6 +204,10 @@ def tags(store: Store, job: Job, say: Callable[[str], None] | None = None) -> di
     that change is passed over; without it that is an error."""
     found: dict[str, list[str]] = {"": list(job.tags)}
     for entry in store.list(layout.tags(job.name)):
+        if _number(entry.key) is None:
+            if say is not None:
+                say(f"{entry.key!r} is not a change of tags: it is passed over")
+            continue
         try:
             _retag(found, decode(store.get(entry.key).data, entry.key), entry.key)
         except (DamagedError, NewerFormatError) as error:
